@@ -1,0 +1,1 @@
+"""Stages clean and decontaminate: filters on documents."""

@@ -1,0 +1,31 @@
+"""The command line: one command a stage, each defined beside its stage.
+
+Exit codes: 0 done, 1 a fault that the message explains, 2 wrong arguments, 75 stopped on request
+and ready to be carried on.
+"""
+
+import sys
+
+import typer
+
+from web2gpt.errors import Web2gptError
+
+app = typer.Typer(
+    name="web2gpt",
+    help="From a list of URLs to a trained GPT-2. Each command is one stage of the workflow.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run a command; a fault that the user can mend is one message, without a traceback."""
+    try:
+        app()
+    except Web2gptError as error:
+        print(f"web2gpt: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The configuration: one frozen, typed class a section, validated once, defaults here only."""

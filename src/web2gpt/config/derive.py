@@ -1,0 +1,48 @@
+"""What follows from the configuration: world size, accumulation, padded vocabulary. Here only."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from web2gpt.config.training import Model, Parallel, Train
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """How a global batch is made up."""
+
+    micro_batch_size: int
+    data: int
+    accumulation: int
+
+    @classmethod
+    def of(cls, train: Train, parallel: Parallel) -> Self:
+        share = train.micro_batch_size * parallel.data
+        return cls(train.micro_batch_size, parallel.data, train.global_batch_size // share)
+
+    @property
+    def global_batch_size(self) -> int:
+        return self.micro_batch_size * self.data * self.accumulation
+
+    def equation(self) -> str:
+        return (
+            f"global batch {self.global_batch_size} = micro-batch {self.micro_batch_size} "
+            f"x data {self.data} x accumulation {self.accumulation}"
+        )
+
+
+def world_size(parallel: Parallel) -> int:
+    """Processes of the layout."""
+    return parallel.tensor * parallel.pipeline * parallel.data
+
+
+def world_equation(parallel: Parallel) -> str:
+    return (
+        f"processes {world_size(parallel)} = tensor {parallel.tensor} "
+        f"x pipeline {parallel.pipeline} x data {parallel.data}"
+    )
+
+
+def padded_vocab_size(vocab_size: int, model: Model, parallel: Parallel) -> int:
+    """The vocabulary's size rounded up so that each tensor rank gets whole, aligned rows."""
+    multiple = model.vocab_multiple * parallel.tensor
+    return -(-vocab_size // multiple) * multiple

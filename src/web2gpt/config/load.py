@@ -1,0 +1,85 @@
+"""Read the configuration and say all that is wrong with it, a line each."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from web2gpt.config.base import Settings
+from web2gpt.config.root import Config
+from web2gpt.errors import ConfigError
+
+S = TypeVar("S", bound=Settings)
+
+
+def load_config(values: Mapping[str, Any]) -> Config:
+    """Validate the whole configuration.
+
+    Raises ``ConfigError`` with one line for each fault: key, value, what is allowed, and for an
+    unknown key the nearest valid one.
+    """
+    return parse_settings(Config, json.dumps(values, default=str))
+
+
+def read_config(path: Path) -> Config:
+    """Validate the configuration in a YAML file."""
+    try:
+        values = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such file; the configuration is one YAML file.") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())}).") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: no settings in it; write a mapping such as 'model: ...'.")
+    return load_config(values)
+
+
+def parse_settings(kind: type[S], text: str) -> S:
+    """Validate one section given as JSON, as the workflow's rules hand it to a stage."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        lines = dict.fromkeys(_explain(kind, detail) for detail in error.errors())
+        raise ConfigError("\n".join(lines)) from None
+
+
+def dump_config(config: Config) -> str:
+    """The resolved configuration as YAML, every default written out."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in detail["loc"])
+    message = detail["msg"].removeprefix("Value error, ")
+    match detail["type"]:
+        case "extra_forbidden":
+            return f"{key}: no such setting{_nearest(kind, detail)}"
+        case "missing":
+            return f"{key}: missing; it has no default"
+        case "value_error":
+            return f"{key}: {message}" if key else message
+        case _:
+            return f"{key}: {detail['input']!r} is not allowed: {message[0].lower()}{message[1:]}"
+
+
+def _nearest(kind: type[BaseModel], detail: ErrorDetails) -> str:
+    *parents, name = detail["loc"]
+    names = _names_at(kind, parents)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+    return f"; did you mean {close[0]}?" if close else f"; allowed here: {', '.join(names)}"
+
+
+def _names_at(kind: type[BaseModel], path: list[int | str]) -> list[str]:
+    """The valid names in the section that ``path`` leads to."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        annotation = kind.model_fields[part].annotation
+        inner = getattr(annotation, "__args__", (annotation,))[0]
+        kind = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else kind
+    return list(kind.model_fields)

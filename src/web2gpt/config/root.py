@@ -1,0 +1,98 @@
+"""The whole configuration, and the rules that join its sections."""
+
+from collections import Counter
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from web2gpt.config.base import Settings
+from web2gpt.config.derive import world_equation, world_size
+from web2gpt.config.documents import Clean, Decontaminate, Dedup, Extract, Merge
+from web2gpt.config.fetch import Fetch
+from web2gpt.config.outputs import Evaluate, MergeCheckpoint, Sample
+from web2gpt.config.sources import Data, Limits, Rejected, Run, Source
+from web2gpt.config.tokens import Index, Tokenize, Tokenizer
+from web2gpt.config.training import Model, Optimizer, Parallel, Schedule, Train
+from web2gpt.config.urls import Urls
+
+
+class Config(Settings):
+    """One run, from its sources to its samples."""
+
+    data: Data = Data()
+    run: Run = Run()
+    input: tuple[Source, ...] = Field(min_length=1, description="the sources of the corpus")
+    urls: Urls = Urls()
+    fetch: Fetch = Fetch()
+    extract: Extract = Extract()
+    dedup: Dedup = Dedup()
+    clean: Clean = Clean()
+    decontaminate: Decontaminate = Decontaminate()
+    merge: Merge = Merge()
+    tokenizer: Tokenizer = Tokenizer()
+    tokenize: Tokenize = Tokenize()
+    index: Index = Index()
+    model: Model = Model()
+    parallel: Parallel = Parallel()
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    train: Train = Train()
+    merge_checkpoint: MergeCheckpoint = MergeCheckpoint()
+    sample: Sample = Sample()
+    evaluate: Evaluate = Evaluate()
+    limits: Limits = Limits()
+    rejected: Rejected = Rejected()
+    keep: Literal["all", "results"] = Field(
+        "all",
+        description="results: documents of the stages between are dropped once the corpus stands",
+    )
+
+    @model_validator(mode="after")
+    def _sources_have_names_of_their_own(self) -> "Config":
+        twice = [name for name, n in Counter(source.name for source in self.input).items() if n > 1]
+        if twice:
+            raise ValueError(
+                f"input: the name {twice[0]!r} stands twice; each source needs its own"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _crawl_has_a_contact(self) -> "Config":
+        crawls = any(source.kind == "urls" for source in self.input)
+        if crawls and self.fetch.serve is None and not self.fetch.contact:
+            raise ValueError(
+                "fetch.contact: a crawl of real hosts needs an e-mail address or a page that site "
+                "owners can turn to, such as fetch.contact: crawler@example.org"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _layout_fits(self) -> "Config":
+        layout, width, heads = self.parallel, self.model.n_embd, self.model.n_head
+        if self.train.processes not in (None, world_size(layout)):
+            raise ValueError(
+                f"train.processes = {self.train.processes}, but {world_equation(layout)}; "
+                "change one of them"
+            )
+        for name, value in (("model.n_head", heads), ("model.n_embd", width)):
+            if value % layout.tensor:
+                raise ValueError(
+                    f"parallel.tensor = {layout.tensor} does not divide {name} = {value}; "
+                    f"take a divisor of {value}"
+                )
+        if layout.pipeline > self.model.n_layer:
+            raise ValueError(
+                f"parallel.pipeline = {layout.pipeline} is more than model.n_layer = "
+                f"{self.model.n_layer}; a stage needs a layer"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _batch_divides(self) -> "Config":
+        micro, data = self.train.micro_batch_size, self.parallel.data
+        if self.train.global_batch_size % (micro * data):
+            raise ValueError(
+                f"train.global_batch_size = {self.train.global_batch_size} is not a multiple of "
+                f"micro_batch_size {micro} x data {data} = {micro * data}"
+            )
+        return self

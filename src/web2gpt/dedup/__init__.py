@@ -1,0 +1,1 @@
+"""Stage dedup: near-duplicates by MinHash, verified."""

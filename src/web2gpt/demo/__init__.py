@@ -1,0 +1,1 @@
+"""The embedded demo: a small web site made from documentation strings."""

@@ -1,0 +1,1 @@
+"""Stage evaluate: loss and perplexity on held-out text."""

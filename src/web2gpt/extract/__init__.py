@@ -1,0 +1,1 @@
+"""Stage extract: documents from archives and from JSON lines."""

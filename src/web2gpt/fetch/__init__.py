@@ -1,0 +1,1 @@
+"""Stage fetch: a polite crawler that writes WARC files."""

@@ -1,0 +1,1 @@
+"""Files that appear whole or not at all, work folders, shards, and stage statistics."""

@@ -1,0 +1,151 @@
+"""One shard's job of a data stage: everything around the stage's own decision on each record.
+
+A stage reads records and says for each ``keep``, ``drop`` or ``error``; this class counts them,
+writes documents and rejected/ records in order, and publishes all files of the shard together.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from web2gpt.errors import InputError
+from web2gpt.io.progress import ProgressLine
+from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, JsonlWriter, read_jsonl
+from web2gpt.io.statistics import Statistics
+from web2gpt.io.work import WorkFolder, file_states
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """Where a shard's job reads and writes. ``inputs`` are read in the order given."""
+
+    inputs: tuple[Path, ...]
+    documents: Path
+    rejected: Path
+    stats: Path
+    work: Path
+
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        return self.documents, self.rejected, self.stats
+
+
+class ShardJob:
+    """``with ShardJob(...) as job: if job.needed: for document in job.documents(): ...``
+
+    On leaving without an error the documents, the rejected records and the statistics appear at
+    their declared places. ``needed`` is False when another copy of this very job has just
+    published them.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        unit: str,
+        files: ShardFiles,
+        job: Mapping[str, Any],
+        *,
+        rejected_text: bool,
+    ):
+        self.files = files
+        self.statistics = Statistics(stage, unit)
+        self._rejected_text = rejected_text
+        decides = {
+            "stage": stage,
+            "rejected_text": rejected_text,
+            "inputs": file_states(files.inputs),
+        }
+        self.work = WorkFolder(files.work, {**job, **decides})
+        self.needed = True
+        self._start = time.monotonic()
+        self._progress = ProgressLine(f"{stage} {files.documents.name.split('.')[0]}", unit=unit)
+
+    def __enter__(self) -> Self:
+        self.work.__enter__()
+        self.needed = not self.work.is_published(self.files.outputs)
+        if self.needed:
+            self._drafts = {self.work.path / f"{path.parent.name}-{path.name}": path
+                            for path in self.files.outputs}  # fmt: skip
+            documents, rejected, self._stats_draft = self._drafts
+            self._documents, self._rejected = JsonlWriter(documents), JsonlWriter(rejected)
+            self._progress.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        try:
+            if self.needed:
+                self._progress.__exit__(kind, *rest)
+                self._documents.__exit__(kind, *rest)
+                self._rejected.__exit__(kind, *rest)
+                if kind is None:
+                    self._finish()
+        finally:
+            self.work.__exit__(kind, *rest)
+
+    def documents(self) -> Iterator[Document]:
+        """The documents of all input shards; a bad line is counted, recorded and passed over."""
+        for path in self.files.inputs:
+            if not path.exists():
+                raise InputError(f"{path}: no such file; run the stage that makes it first.")
+            self.statistics.bytes_in += path.stat().st_size
+            for record in read_jsonl(path):
+                if isinstance(record, BadLine) and record.reason == BROKEN_COMPRESSION:
+                    raise InputError(
+                        f"{path}: broken at line {record.line}; delete it and run again."
+                    )
+                if isinstance(record, BadLine):
+                    self.bad_line(record)
+                else:
+                    yield record
+
+    def keep(self, *documents: Document) -> None:
+        """One record was kept, and written as these documents (usually one)."""
+        self._count()
+        self.statistics.kept += 1
+        for document in documents:
+            self._documents.write(document)
+
+    def drop(self, document: Document, reason: str, figure: float | str | None = None) -> None:
+        """A rule decided against a record; ``figure`` is what it judged by."""
+        self._count()
+        self.statistics.dropped[reason] += 1
+        self._reject(document, reason, figure)
+
+    def error(self, document: Document, reason: str, figure: float | str | None = None) -> None:
+        """A record could not be read or processed."""
+        self._count()
+        self.statistics.errors[reason] += 1
+        self._reject(document, reason, figure)
+
+    def bad_line(self, line: BadLine) -> None:
+        """A line of a file could not be read as a record at all."""
+        self._count()
+        self.statistics.errors[line.reason] += 1
+        self._rejected.write(
+            {"id": None, "url": None, "reason": line.reason, "file": line.file, "line": line.line}
+        )
+
+    def _count(self) -> None:
+        self.statistics.read += 1
+        self._progress.advance()
+
+    def _reject(self, document: Document, reason: str, figure: float | str | None) -> None:
+        record = {"id": document.get("id"), "url": document.get("url"), "reason": reason}
+        for where in ("file", "line", "offset"):
+            if where in document:
+                record[where] = document[where]
+        record["figure"] = figure
+        if self._rejected_text and "text" in document:
+            record["text"] = document["text"]
+        self._rejected.write(record)
+
+    def _finish(self) -> None:
+        self.statistics.out = self._documents.count
+        documents = next(iter(self._drafts))
+        self.statistics.bytes_out = documents.stat().st_size
+        self.statistics.time["seconds"] = time.monotonic() - self._start
+        self.statistics.write(self._stats_draft)
+        self.work.publish(self._drafts)
+        print(self.statistics.summary(), flush=True)

@@ -1,0 +1,1 @@
+"""Stage merge: one corpus of many zstd frames."""

@@ -1,0 +1,1 @@
+"""Stage report: one page on the run."""

@@ -1,0 +1,1 @@
+"""Stage sample: text drawn from the model."""

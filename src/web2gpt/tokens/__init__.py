@@ -1,0 +1,1 @@
+"""Tokenizer, indexed dataset (.bin/.idx), sample index, blending."""

@@ -1,0 +1,1 @@
+"""Stage urls: which URLs are worth fetching."""

@@ -1,0 +1,1 @@
+"""URL forms, character sets and HTML: what several data stages share."""
