@@ -1,4 +1,7 @@
-"""What follows from the configuration: world size, accumulation, padded vocabulary. Here only."""
+"""What follows from the configuration: shards, world size, accumulation, padded vocabulary.
+
+Here only, so that no number is worked out twice.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -46,3 +49,8 @@ def padded_vocab_size(vocab_size: int, model: Model, parallel: Parallel) -> int:
     """The vocabulary's size rounded up so that each tensor rank gets whole, aligned rows."""
     multiple = model.vocab_multiple * parallel.tensor
     return -(-vocab_size // multiple) * multiple
+
+
+def shard_names(source: str, shards: int) -> list[str]:
+    """The shards of a source; those of all URL sources together are named ``urls``."""
+    return [f"{source}-{number:04d}" for number in range(shards)]

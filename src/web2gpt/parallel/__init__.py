@@ -1,1 +1,4 @@
-"""Process grid, communication, tensor-parallel layers, pipeline: applied to the model from outside."""
+"""Process grid, communication, tensor-parallel layers, pipeline.
+
+Applied to the model from outside.
+"""
