@@ -8,7 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 class Settings(BaseModel):
     """A section of the configuration."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, validate_default=True, allow_inf_nan=False
+    )
 
 
 def _number(value: object) -> object:

@@ -111,4 +111,6 @@ def _parse(text: str | None) -> dict[str, Any]:
 def _set(given: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for part in path[:-1]:
         given = given.setdefault(part, {})
+        if not isinstance(given, dict):
+            raise ConfigError(f"--settings: {part}: {given!r} is not a section of settings")
     given[path[-1]] = value

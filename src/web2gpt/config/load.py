@@ -23,16 +23,22 @@ def load_config(values: Mapping[str, Any]) -> Config:
     Raises ``ConfigError`` with one line for each fault: key, value, what is allowed, and for an
     unknown key the nearest valid one.
     """
-    return parse_settings(Config, json.dumps(values, default=str))
+    try:
+        text = json.dumps(values, default=str)
+    except (TypeError, ValueError) as error:  # keys such as dates; an anchor inside itself
+        raise ConfigError(f"the configuration is no plain tree of settings ({error}).") from error
+    return parse_settings(Config, text)
 
 
 def read_config(path: Path) -> Config:
     """Validate the configuration in a YAML file."""
     try:
-        values = yaml.safe_load(path.read_text())
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file; the configuration is one YAML file.") from error
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: no settings in it; write a mapping such as 'model: ...'.")

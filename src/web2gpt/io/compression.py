@@ -8,14 +8,15 @@ import bz2
 import gzip
 import io
 import lzma
+import zlib
 from pathlib import Path
 from typing import IO, cast
 
 import zstandard
 
-CHUNK = 1 << 14  # compressed bytes at a time: bounds what a bomb can unfold into at once
+CHUNK = 1 << 12  # compressed bytes at a time: a bomb unfolds into 128 MiB of it at most
 MAX_WINDOW = 1 << 31  # Reddit's dumps use windows of 2 GiB
-BROKEN = (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError)
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 """What reading a damaged file can raise."""
 
 

@@ -26,6 +26,7 @@ from web2gpt.errors import LeaseError
 HEARTBEAT = 5.0  # seconds between touches
 TIMEOUT = 60.0  # seconds of silence after which an owner on another host counts as dead
 POLL = 0.5  # seconds between looks at a lease that another process holds
+GRACE = 1.0  # seconds in which a lease that a contender took away by mistake is put back
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ class Lease:
 
     def is_held(self) -> bool:
         """Whether the lease is still this process's own."""
-        holder = _read(self.path)
+        until = time.monotonic() + GRACE
+        while (holder := _read(self.path)) is None and time.monotonic() < until:
+            time.sleep(GRACE / 50)
         return not self._lost and holder is not None and holder.token == self._owner.token
 
     def check(self) -> None:
@@ -153,18 +156,18 @@ class Lease:
             if not self.is_held():
                 self._lost = True
                 return
-            try:
+            with suppress(FileNotFoundError):  # the next look tells whether it is lost
                 os.utime(self.path)
-            except FileNotFoundError:
-                self._lost = True
-                return
 
 
 def _read(path: Path) -> Owner | None:
+    """Who holds the lease; a file that a crash of the machine garbled belongs to nobody known."""
     try:
         return Owner(**orjson.loads(path.read_bytes()))
     except FileNotFoundError:
         return None
+    except (TypeError, orjson.JSONDecodeError):
+        return Owner(token="", host="", boot="", pid=0, started="")
 
 
 def _boot_id() -> str:

@@ -5,6 +5,7 @@ same bytes. What we read may be .jsonl, .json or .txt, plain or .gz, .bz2, .xz, 
 is not a JSON object costs that line only.
 """
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,8 @@ class BadLine:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes | BadLine]]:
-    """Number and content of each line, without its end; an over-long line or a break-off of the
-    compressed stream comes as a ``BadLine``.
+    """Number and content of each line, without its end and without a byte order mark; an over-long
+    line or a break-off of the compressed stream comes as a ``BadLine``.
 
     Raises ``InputError`` if the file cannot be opened.
     """
@@ -58,6 +59,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | BadLine]]:
                 return
             if not line:
                 return
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             yield number, line.rstrip(b"\r\n")
 
 
@@ -99,9 +102,11 @@ class JsonlWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
-        self._stream.flush(zstandard.FLUSH_FRAME)
-        self._file.close()
-        if kind is None:
-            publish(self._temporary, self.path)
-        else:
+        try:
+            with self._file:
+                if kind is None:
+                    self._stream.flush(zstandard.FLUSH_FRAME)
+            if kind is None:
+                publish(self._temporary, self.path)
+        finally:
             self._temporary.unlink(missing_ok=True)

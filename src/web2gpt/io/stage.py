@@ -66,8 +66,9 @@ class ShardJob:
         self.work.__enter__()
         self.needed = not self.work.is_published(self.files.outputs)
         if self.needed:
-            self._drafts = {self.work.path / f"{path.parent.name}-{path.name}": path
-                            for path in self.files.outputs}  # fmt: skip
+            # Named by role: documents and rejected records of a shard may share folder and name.
+            roles = zip(("documents", "rejected", "stats"), self.files.outputs, strict=True)
+            self._drafts = {self.work.path / f"{role}-{path.name}": path for role, path in roles}
             documents, rejected, self._stats_draft = self._drafts
             self._documents, self._rejected = JsonlWriter(documents), JsonlWriter(rejected)
             self._progress.__enter__()

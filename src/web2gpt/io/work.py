@@ -62,7 +62,7 @@ class WorkFolder:
         for entry in self.path.iterdir():
             if entry.name in keep or self._lease.owns(entry.name):
                 continue
-            if entry.is_dir():
+            if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
