@@ -8,7 +8,10 @@ import sys
 
 import typer
 
+from web2gpt.config import command as config
 from web2gpt.errors import Web2gptError
+from web2gpt.io.command import statistics
+from web2gpt.report.command import report
 
 app = typer.Typer(
     name="web2gpt",
@@ -16,6 +19,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(config.app, name="config")
+app.command()(statistics)
+app.command()(report)
 
 
 def main() -> None:

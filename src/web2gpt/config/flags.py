@@ -79,11 +79,11 @@ def _type(field: FieldInfo) -> Any:
 def _help(field: FieldInfo) -> str:
     default = field.default
     if default is PydanticUndefined:
-        return f"{field.description} [required]"
+        return f"{field.description} (required)"
     shown = (
         "none" if default is None else " ".join(default) if isinstance(default, tuple) else default
     )
-    return f"{field.description} [default: {shown}]"
+    return f"{field.description} (default: {shown})"
 
 
 def _parameter(name: str, kind: Any, text: str, flag: str) -> inspect.Parameter:

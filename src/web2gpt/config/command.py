@@ -1,0 +1,45 @@
+"""``web2gpt config``: check a configuration, show it with its defaults, print its schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from web2gpt.config.files import missing_files
+from web2gpt.config.load import dump_config, read_config
+from web2gpt.config.schema import schema_text
+from web2gpt.errors import ConfigError
+
+app = typer.Typer(help="Check and show a configuration.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="the configuration, YAML", metavar="FILE")]
+
+
+@app.command()
+def check(file: File) -> None:
+    """Say that a configuration is valid, or all that is wrong with it, a line each.
+
+    Example: web2gpt config check config.yaml
+    """
+    config = read_config(file)
+    if missing := missing_files(config):
+        raise ConfigError("\n".join(missing))
+    print(f"{file}: valid")
+
+
+@app.command()
+def show(file: File) -> None:
+    """Print a configuration with every default written out, as YAML.
+
+    Example: web2gpt config show config.yaml
+    """
+    print(dump_config(read_config(file)), end="")
+
+
+@app.command()
+def schema() -> None:
+    """Print the configuration's JSON Schema.
+
+    Example: web2gpt config schema > workflow/schemas/config.schema.json
+    """
+    print(schema_text(), end="")

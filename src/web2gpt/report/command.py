@@ -1,0 +1,33 @@
+"""``web2gpt report``: one page about a run, from the files that its stages left."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from web2gpt.errors import InputError
+
+
+def report(
+    *,
+    data: Annotated[Path, typer.Option(help="folder of the corpus, results/data/NAME")],
+    run: Annotated[Path, typer.Option(help="folder of the run, results/runs/NAME")],
+    output: Annotated[Path, typer.Option(help="the page, HTML")],
+) -> None:
+    """Write one self-contained page about a run: the funnel, training, samples, settings.
+
+    What the run has not made yet is named on the page.
+
+    Example: web2gpt report --data results/data/demo --run results/runs/demo --output report.html
+    """
+    from web2gpt.io.atomic import write_text
+    from web2gpt.report.evidence import gather
+    from web2gpt.report.page import render
+
+    for folder in (data, run):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; name one that a run has written.")
+    evidence = gather(data, run)
+    write_text(output, render(evidence))
+    missing = f", without {', '.join(evidence.missing)}" if evidence.missing else ""
+    print(f"report: {len(evidence.stages)} stages, {len(evidence.train)} logged steps{missing}")
