@@ -11,7 +11,7 @@ import typer
 from web2gpt.config import command as config
 from web2gpt.errors import Web2gptError
 from web2gpt.io.command import statistics
-from web2gpt.report.command import report
+from web2gpt.report.command import manifest, report
 
 app = typer.Typer(
     name="web2gpt",
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(config.app, name="config")
 app.command()(statistics)
 app.command()(report)
+app.command()(manifest)
 
 
 def main() -> None:

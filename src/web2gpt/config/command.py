@@ -1,14 +1,16 @@
 """``web2gpt config``: check a configuration, show it with its defaults, print its schema."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from web2gpt.config.files import missing_files
-from web2gpt.config.load import dump_config, read_config
+from web2gpt.config.load import dump_config, load_config, read_config
 from web2gpt.config.schema import schema_text
 from web2gpt.errors import ConfigError
+from web2gpt.io.atomic import write_text
 
 app = typer.Typer(help="Check and show a configuration.", no_args_is_help=True)
 
@@ -43,3 +45,18 @@ def schema() -> None:
     Example: web2gpt config schema > workflow/schemas/config.schema.json
     """
     print(schema_text(), end="")
+
+
+@app.command()
+def resolve(
+    *,
+    settings: Annotated[str, typer.Option(help="the whole configuration, as one JSON object")],
+    output: Annotated[Path, typer.Option(help="the resolved configuration, YAML")],
+) -> None:
+    """Write the configuration of a run with every default; the workflow's own form of ``show``.
+
+    Example: web2gpt config resolve --settings '{"input": [...]}' --output config.yaml
+    """
+    values = json.loads(settings)
+    values.pop("version", None)
+    write_text(output, dump_config(load_config(values)))

@@ -31,3 +31,20 @@ def report(
     write_text(output, render(evidence))
     missing = f", without {', '.join(evidence.missing)}" if evidence.missing else ""
     print(f"report: {len(evidence.stages)} stages, {len(evidence.train)} logged steps{missing}")
+
+
+def manifest(
+    *,
+    files: Annotated[list[Path], typer.Argument(help="inputs and artifacts to hash")],
+    output: Annotated[Path, typer.Option(help="the manifest, JSON")],
+) -> None:
+    """Write down the versions of Python and packages, and the size and hash of each file.
+
+    Example: web2gpt manifest --output manifest.json results/runs/demo/model
+    """
+    from web2gpt.io.atomic import write_json
+    from web2gpt.report.manifest import make_manifest
+
+    made = make_manifest(files)
+    write_json(output, made)
+    print(f"manifest: {len(made['files'])} files")

@@ -1,0 +1,68 @@
+"""The files that a configuration names: which belong to a source, and which are missing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from web2gpt.config.root import Config
+from web2gpt.config.sources import Source
+
+DEMO = Path("resources/demo")
+"""The demo's site and URL list, made by the workflow itself; never missing."""
+
+ENDINGS = {
+    "urls": ("", ".gz", ".bz2", ".xz", ".zst"),
+    "warc": (".warc", ".warc.gz"),
+    "jsonl": tuple(
+        f"{name}{packed}"
+        for name in (".jsonl", ".json", ".ndjson")
+        for packed in ("", ".gz", ".bz2", ".xz", ".zst")
+    ),
+}
+
+
+def source_files(source: Source) -> list[Path]:
+    """The files of a source in a fixed order: a folder stands for the files of its kind in it,
+    the prefix of an indexed dataset for its .bin and .idx.
+    """
+    if source.kind == "tokens":
+        return [Path(path + ending) for path in source.paths for ending in (".bin", ".idx")]
+    files: list[Path] = []
+    for path in map(Path, source.paths):
+        if path.is_dir():
+            files += sorted(
+                file
+                for file in path.rglob("*")
+                if file.is_file() and file.name.endswith(ENDINGS[source.kind])
+            )
+        else:
+            files.append(path)
+    return list(dict.fromkeys(files))
+
+
+def missing_files(config: Config) -> list[str]:
+    """A line for each file that the configuration names and that is not there."""
+    return [
+        f"{key}: {path}: no such file or folder; correct the path or put it there"
+        for key, path in _named(config)
+        if not path.is_relative_to(DEMO) and not path.exists()
+    ]
+
+
+def _named(config: Config) -> Iterator[tuple[str, Path]]:
+    for source in config.input:
+        key = f"input.{source.name}.paths"
+        named = source_files(source) if source.kind == "tokens" else map(Path, source.paths)
+        yield from ((key, path) for path in named)
+    singles = {
+        "fetch.serve": config.fetch.serve,
+        "tokenizer.path": config.tokenizer.path,
+        "clean.token_counter": config.clean.token_counter,
+        "train.continue_from": config.train.continue_from,
+    }
+    lists = {
+        "urls.blacklist_domains": config.urls.blacklist_domains,
+        "urls.allow_domains": config.urls.allow_domains,
+        "decontaminate.against": config.decontaminate.against,
+    }
+    yield from ((key, Path(path)) for key, path in singles.items() if path is not None)
+    yield from ((key, Path(path)) for key, paths in lists.items() for path in paths)

@@ -1,0 +1,194 @@
+# What the rules share: the validated configuration, and the names that follow from it.
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from web2gpt.config.derive import shard_names, world_size
+from web2gpt.config.files import missing_files, source_files
+from web2gpt.config.load import load_config
+from web2gpt.config.root import Config
+from web2gpt.config.versions import VERSIONS
+from web2gpt.errors import ConfigError
+
+ENVIRONMENT = "../../envs/web2gpt.yaml"
+
+
+def stop(*lines):
+    """End with a line for each fault, before any job starts."""
+    print(*lines, sep="\n", file=sys.stderr)
+    sys.exit(1)
+
+
+def validated(values):
+    """The configuration as the package's own classes; every file it names must be there."""
+    try:
+        settings = load_config(values)
+    except ConfigError as error:
+        stop(*str(error).splitlines())
+    if missing := missing_files(settings):
+        stop(*missing)
+    return settings
+
+
+# Which stages and shards there are
+
+
+def enters_dedup(source):
+    """Whether a source's documents go through dedup, clean and decontaminate."""
+    return source.kind in ("urls", "warc") or (
+        source.kind == "jsonl" and source.enter == "dedup"
+    )
+
+
+def left_out(cfg):
+    """Stages that the sources or a switch leave out, with the reason."""
+    kinds = {source.kind for source in cfg.input}
+    reasons = {}
+    if "urls" not in kinds:
+        reasons |= dict.fromkeys(
+            ("urls", "fetch"), "input has no source of the kind urls"
+        )
+    if kinds == {"tokens"}:
+        documents = ("extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
+        reasons |= dict.fromkeys(
+            documents, "all sources of input are of the kind tokens"
+        )
+    elif not any(enters_dedup(source) for source in cfg.input):
+        documents = ("dedup", "clean", "decontaminate")
+        reasons |= dict.fromkeys(documents, "all sources of input enter at tokenize")
+    elif not cfg.decontaminate.against:
+        reasons["decontaminate"] = "decontaminate.against names no evaluation set"
+    return reasons
+
+
+def require(stage):
+    """End with one line if the sources or a switch leave this stage out."""
+    if stage in LEFT_OUT:
+        stop(f"{stage}: not part of this run: {LEFT_OUT[stage]}")
+
+
+def shards_of(cfg):
+    """Each shard of documents with the source it belongs to (None: the pooled URL sources)."""
+    pooled = any(source.kind == "urls" for source in cfg.input)
+    shards = dict.fromkeys(shard_names("urls", cfg.data.shards) if pooled else ())
+    for source in cfg.input:
+        if source.kind in ("warc", "jsonl"):
+            count = max(1, min(cfg.data.shards, len(source_files(source))))
+            shards |= dict.fromkeys(shard_names(source.name, count), source)
+    return shards
+
+
+# Inputs that depend on the kind of a source
+
+
+def files_of_shard(shard):
+    """The given files that a shard of archives or JSON lines reads: every n-th of its source."""
+    source = SHARDS[shard]
+    mates = [name for name, other in SHARDS.items() if other is source]
+    return [
+        str(file) for file in source_files(source)[mates.index(shard) :: len(mates)]
+    ]
+
+
+def url_lists(wildcards):
+    """The files of all URL sources."""
+    require("urls")
+    return [str(file) for source in URL_SOURCES for file in source_files(source)]
+
+
+def extract_inputs(wildcards):
+    """What a shard of documents is extracted from."""
+    if SHARDS[wildcards.shard] is None:
+        return "<data>/fetch/{shard}.warc.gz"
+    return files_of_shard(wildcards.shard)
+
+
+def extract_source_flags(wildcards):
+    """Kind and name of a shard's source, and its keys, as flags of the command extract."""
+    source = SHARDS[wildcards.shard]
+    if source is None:
+        return "--kind warc"
+    flags = ["--kind", source.kind, "--source", source.name]
+    if source.kind == "jsonl":
+        keys = source.keys.model_dump(exclude_none=True)
+        flags += [part for name, key in keys.items() for part in (f"--{name}-key", key)]
+    return shlex.join(flags)
+
+
+def final_documents(wildcards):
+    """The documents of the corpus, each shard from the last stage that it goes through."""
+    require("merge")
+    last = "decontaminated" if cfg.decontaminate.against else "clean"
+    return [
+        f"{DATA}/{last if shard in DEDUP_SHARDS else 'documents'}/{shard}.jsonl.zst"
+        for shard in SHARDS
+    ]
+
+
+def statistics_of_shards(wildcards):
+    """The statistics of each shard that a stage handles."""
+    require(wildcards.stage)
+    shards = {"fetch": URL_SHARDS, "extract": SHARDS}.get(wildcards.stage, DEDUP_SHARDS)
+    return expand(f"{DATA}/stats/{wildcards.stage}/{{shard}}.json", shard=shards)
+
+
+# Settings, folders and flags
+
+
+def settings(*sections, **values):
+    """A stage's settings as JSON, with its version: what Snakemake watches for changes.
+
+    One name gives that section; several give an object of sections; ``values`` are added.
+    """
+    dump = cfg.model_dump(mode="json")
+    chosen = (
+        dump[sections[0]]
+        if len(sections) == 1
+        else {name: dump[name] for name in sections}
+    )
+    version = VERSIONS.get(sections[-1])
+    text = json.dumps({"version": version, **chosen, **values}, ensure_ascii=False)
+    return lambda wildcards: text
+
+
+def repeated(flag, name):
+    """The files of the input ``name`` for a shell command, each after ``flag``."""
+
+    def arguments(wildcards, input):
+        files = input.get(name, [])
+        files = [files] if isinstance(files, str) else files
+        return " ".join(f"{flag} {shlex.quote(file)}" for file in files)
+
+    return arguments
+
+
+def named(flag, values):
+    """Values by name for a shell command, each as ``flag NAME=VALUE``."""
+    text = " ".join(
+        f"{flag} {shlex.quote(f'{name}={value}')}" for name, value in values
+    )
+    return lambda wildcards: text
+
+
+def work(path):
+    """The work folder of a data stage's job; never a declared output."""
+    return f"{DATA}/work/{path}"
+
+
+def run_work(path):
+    """The work folder of a training run's job; never a declared output."""
+    return f"{RUN}/work/{path}"
+
+
+def intermediate(path):
+    """Documents between stages: dropped once used, when only results are to be kept."""
+    return temp(path) if cfg.keep == "results" else path
+
+
+def use_own_environment():
+    """Let the rules' commands find this very installation, unless conda or a container does."""
+    if not workflow.deployment_settings.deployment_method:
+        shell.prefix(
+            f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
+        )

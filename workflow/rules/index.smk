@@ -1,0 +1,43 @@
+rule index:
+    """Decide which documents are trained on, and in which order."""
+    input:
+        tokens=[
+            f"{prefix}{ending}"
+            for _, prefix in PREFIXES
+            for ending in (".bin", ".idx")
+        ],
+        documents=["<data>/tokens/documents.parquet"] if SHARDS else [],
+        tokenizer="<data>/tokenizer/tokenizer.json",
+    output:
+        arrays=expand(
+            "<run>/index/{part}.{array}.npy",
+            part=("train", "valid", "test"),
+            array=("document", "sample", "shuffle"),
+        ),
+        manifest="<run>/index/manifest.json",
+    log:
+        "<run>/logs/index.log",
+    benchmark:
+        "<run>/benchmarks/index.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        settings=settings(
+            "index",
+            seed=cfg.run.seed,
+            sequence_length=cfg.model.n_positions,
+            train_samples=cfg.train.steps * cfg.train.global_batch_size,
+        ),
+        tokens=named("--tokens", PREFIXES),
+        weights=named(
+            "--weight", [(source.name, source.weight) for source in cfg.input]
+        ),
+        documents=repeated("--documents", "documents"),
+        folder=subpath(output.manifest, parent=True),
+        work=run_work("index"),
+    message:
+        "index: order of the training samples"
+    shell:
+        "web2gpt index {params.tokens} {params.documents} {params.weights}"
+        " --tokenizer {input.tokenizer:q} --output {params.folder:q} --work {params.work:q}"
+        " --settings {params.settings:q} 2> {log:q}"

@@ -1,0 +1,23 @@
+rule sample:
+    """Draw text from the trained model."""
+    input:
+        model="<run>/model/model.safetensors",
+        config="<run>/model/config.json",
+        tokenizer="<run>/model/tokenizer.json",
+    output:
+        samples="<run>/samples/samples.jsonl",
+    log:
+        "<run>/logs/sample.log",
+    benchmark:
+        "<run>/benchmarks/sample.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        settings=settings("sample", seed=cfg.run.seed),
+        folder=subpath(input.model, parent=True),
+        work=run_work("sample"),
+    message:
+        "sample: text from the model"
+    shell:
+        "web2gpt sample --model {params.folder:q} --output {output.samples:q}"
+        " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"

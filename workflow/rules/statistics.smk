@@ -1,0 +1,18 @@
+rule add_up:
+    """Add up a stage's statistics over its shards; stop if too much was unreadable."""
+    input:
+        parts=statistics_of_shards,
+    output:
+        stats="<data>/stats/{stage}.json",
+    log:
+        "<data>/logs/{stage}.log",
+    conda:
+        ENVIRONMENT
+    params:
+        parts=repeated("--part", "parts"),
+        limit=cfg.limits.errors,
+    message:
+        "{wildcards.stage}: adding up"
+    shell:
+        "web2gpt statistics {params.parts} --limit {params.limit}"
+        " --output {output.stats:q} 2> {log:q}"

@@ -1,0 +1,32 @@
+rule train:
+    """Train GPT-2 under the configured layout; carries on from its last checkpoint."""
+    input:
+        index="<run>/index/manifest.json",
+        arrays=expand(
+            "<run>/index/{part}.{array}.npy",
+            part=("train", "valid"),
+            array=("document", "sample", "shuffle"),
+        ),
+        tokenizer="<data>/tokenizer/tokenizer.json",
+    output:
+        done="<run>/train/done.json",
+        metrics="<run>/train/metrics.jsonl",
+        tensorboard=directory("<run>/train/tensorboard"),
+    log:
+        "<run>/logs/train.log",
+    benchmark:
+        "<run>/benchmarks/train.tsv"
+    conda:
+        ENVIRONMENT
+    threads: world_size(cfg.parallel) * cfg.train.threads
+    params:
+        settings=settings("run", "model", "parallel", "optimizer", "schedule", "train"),
+        folder=subpath(output.done, parent=True),
+        checkpoints=f"{RUN}/checkpoints",
+        work=run_work("train"),
+    message:
+        "train: GPT-2 on {threads} threads or more"
+    shell:
+        "web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
+        " --output {params.folder:q} --checkpoints {params.checkpoints:q}"
+        " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"
