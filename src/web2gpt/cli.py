@@ -9,7 +9,9 @@ import sys
 import typer
 
 from web2gpt.config import command as config
+from web2gpt.demo.command import demo
 from web2gpt.errors import Web2gptError
+from web2gpt.extract.command import extract
 from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
 
@@ -20,8 +22,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(config.app, name="config")
+app.command()(demo)
 app.command()(statistics)
 app.command()(report)
+app.command()(extract)
 app.command()(manifest)
 
 
