@@ -49,7 +49,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | BadLine]]:
             number += 1
             try:
                 line = file.readline(MAX_LINE + 1)
-                if len(line) > MAX_LINE:
+                if len(line) > MAX_LINE and not line.endswith(b"\n"):
                     while line and not line.endswith(b"\n"):
                         line = file.readline(MAX_LINE)
                     yield number, BadLine(str(path), number, "line_too_long")
@@ -65,11 +65,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | BadLine]]:
 
 
 def read_jsonl(path: Path) -> Iterator[Document | BadLine]:
-    """The records of a JSON-lines file; empty lines are passed over."""
+    """The records of a JSON-lines file; blank lines are passed over."""
     for number, line in read_lines(path):
         if isinstance(line, BadLine):
             yield line
-        elif line:
+        elif line.strip():
             try:
                 record = orjson.loads(line)
             except orjson.JSONDecodeError:

@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import NullFormatter
 
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.evidence import Curve, Evidence
@@ -25,7 +26,7 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "web2gpt",
     "text.parse_math": False,
-    "font.size": 10,
+    "font.size": 9.5,
     "text.color": INK,
     "axes.edgecolor": GRID,
     "axes.labelcolor": INK,
@@ -37,9 +38,8 @@ STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.5,
     "xtick.color": INK,
     "ytick.color": INK,
-    "legend.frameon": False,
 }
-WIDTH = 6.4  # inches
+WIDTH = 5.0  # inches: on a phone the text is then as large as it is here
 MAX_POINTS = 1000  # of a line: more cannot be told apart
 MAX_REASONS = 16
 
@@ -84,7 +84,7 @@ def funnel(stages: Sequence[Statistics]) -> Figure | None:
         axes.barh(names, counts, left=left, color=colour, label=label, height=0.7)
         left = [start + count for start, count in zip(left, counts, strict=True)]
     _bars(axes, "records into the stage", [f"{s.kept:,} of {s.read:,}" for s in stages], left)
-    canvas.legend(loc="outside lower center", ncols=3)
+    canvas.legend(loc="outside lower center", ncols=3, frameon=False)
     told = "; ".join(f"{s.stage}: {s.kept:,} of {s.read:,} {s.unit} kept" for s in stages)
     return _finish(canvas, "funnel", "From URLs to tokens", told)
 
@@ -106,6 +106,8 @@ def losses(stages: Sequence[Statistics]) -> Figure | None:
     axes.barh(names, counts, color=colours, height=0.7)
     axes.set_xscale("log")
     axes.set_xlim(left=0.7)
+    axes.xaxis.set_major_formatter(lambda count, _: f"{count:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     _bars(axes, "records lost (logarithmic)", [f"{count:,}" for count in counts], counts)
     told = "; ".join(f"{name}: {count:,}" for count, name, _ in chosen)
     return _finish(canvas, "losses", "Why records were lost", told)
@@ -125,7 +127,7 @@ def loss_curve(train: Curve, valid: Curve) -> Figure | None:
             axes.plot(*_thinned(curve), color=colour, marker=marker, markersize=4, label=name)
             told.append(f"{name} loss {_path(curve)}")
     axes.set(xlabel="step", ylabel="loss (nats a token)")
-    axes.legend()
+    axes.legend(frameon=False)
     return _finish(canvas, "loss", "Loss", "; ".join(told))
 
 
@@ -136,7 +138,8 @@ def line(name: str, title: str, label: str, curve: Curve) -> Figure | None:
     canvas, axes = _axes(2.4)
     axes.plot(*_thinned(curve), color=KEPT)
     axes.set(xlabel="step", ylabel=label)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0, top=1.1 * max(filter(math.isfinite, curve.values), default=1) or 1)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     return _finish(canvas, name, title, f"{label} {_path(curve)}")
 
 
