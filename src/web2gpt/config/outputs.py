@@ -11,21 +11,55 @@ class MergeCheckpoint(Settings):
     """From a checkpoint's shards to a Hugging Face folder."""
 
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="of the weights"
+        "float32", description="of the weights; checkpoints hold float32"
+    )
+    verify: Literal["auto", "logits", "slices"] = Field(
+        "auto",
+        description="slices: each is compared with what was written; logits: those of the merged "
+        "model with the trainer's too; auto: logits for models under 1 GB",
+    )
+    max_file_bytes: int = Field(
+        50_000_000_000, ge=1, description="weights of more bytes are split into several files"
     )
 
 
 class Sample(Settings):
-    """Text drawn from the model."""
+    """Text drawn from the model. The settings act in the order in which they stand here."""
 
     prompts: tuple[str, ...] = Field(
-        ("The", "This function returns"), description="texts to go on with"
+        ("The", "This function returns"),
+        description="texts to go on with; an empty one starts a document",
+    )
+    prompts_file: str | None = Field(
+        None,
+        description="further prompts: .txt, one a line, or JSON lines (compressed or not) with a "
+        "field 'prompt' or 'text'",
     )
     num_samples: int = Field(2, ge=1, description="samples for each prompt")
     max_new_tokens: int = Field(100, ge=1, description="longest continuation, in tokens")
-    temperature: Real = Field(0.8, ge=0, description="0: greedy")
+    min_new_tokens: int = Field(
+        1, ge=0, description="visible tokens (not blank) before the text may end"
+    )
+    repetition_penalty: Real = Field(
+        1.0, gt=0, description="divides the positive logits of tokens already there; 1: none"
+    )
+    temperature: Real = Field(0.8, ge=0, description="divides the logits; 0: always the likeliest")
     top_k: int = Field(50, ge=0, description="draw from the k likeliest; 0: all")
     top_p: Real = Field(0.95, gt=0, le=1, description="draw from the least set of this probability")
+    stop: tuple[str, ...] = Field((), description="texts that end a sample; it is cut before them")
+    batch_size: int = Field(8, ge=1, description="texts drawn at once; does not change them")
+    device: Literal["auto", "cuda", "cpu"] = Field(
+        "auto", description="auto: a GPU if there is one"
+    )
+    threads: int = Field(
+        1, ge=1, description="CPU threads; results depend on it in their last bits"
+    )
+
+
+class SampleRun(Sample):
+    """What the command ``sample`` takes: the section, and the run's seed."""
+
+    seed: int = Field(1234, ge=0, description="decides the draws, with prompt and position")
 
 
 class Evaluate(Settings):
@@ -33,3 +67,9 @@ class Evaluate(Settings):
 
     split: Literal["valid", "test"] = Field("valid", description="part of the index to evaluate on")
     batch_size: int = Field(16, ge=1, description="sequences computed at once")
+    device: Literal["auto", "cuda", "cpu"] = Field(
+        "auto", description="auto: a GPU if there is one"
+    )
+    threads: int = Field(
+        1, ge=1, description="CPU threads; results depend on it in their last bits"
+    )

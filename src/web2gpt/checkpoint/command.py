@@ -1,0 +1,44 @@
+"""The commands merge-checkpoint, and checkpoint inspect and verify."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from web2gpt.config.flags import with_settings
+from web2gpt.config.outputs import MergeCheckpoint
+
+checkpoint = typer.Typer(no_args_is_help=True, help="Look into the trainer's checkpoints.")
+Folder = Annotated[Path, typer.Argument(help="a checkpoint's folder: …/step_00001000")]
+
+
+@with_settings(MergeCheckpoint)
+def merge_checkpoint(
+    *,
+    done: Annotated[Path, typer.Option(help="train/done.json, which names the checkpoint")],
+    tokenizer: Annotated[Path, typer.Option(help="tokenizer.json of the run's tokens")],
+    output: Annotated[Path, typer.Option(help="folder to make: a Hugging Face GPT-2 model")],
+    work: Annotated[Path, typer.Option(help="work folder")],
+    settings: MergeCheckpoint,
+) -> None:
+    """Join a checkpoint's slices into a Hugging Face folder, and verify it."""
+    from web2gpt.checkpoint.merge import MergeFiles
+    from web2gpt.checkpoint.merge import merge_checkpoint as merge
+
+    merge(MergeFiles(done, tokenizer, output, work), settings)
+
+
+@checkpoint.command()
+def inspect(folder: Folder) -> None:
+    """Say what a checkpoint holds: run, step, tokens seen, layout, sizes."""
+    from web2gpt.checkpoint.inspect import describe
+
+    print(describe(folder))
+
+
+@checkpoint.command()
+def verify(folder: Folder) -> None:
+    """Check a checkpoint: checksums, every key, replicas equal to the bit, no NaN."""
+    from web2gpt.checkpoint.inspect import verify as check
+
+    print(check(folder))

@@ -1,0 +1,175 @@
+"""Whole tensors from a checkpoint's slices, one at a time.
+
+Invariant: a tensor comes out only if its slices cover it exactly, and if whatever several files
+hold of it (replicated tensors, tied copies) is the same to the bit; every key of every file is
+accounted for. Nothing is averaged and nothing is cut. Memory: the largest tensor.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from web2gpt.checkpoint.format import KINDS, Index, Part, TensorEntry
+from web2gpt.config.training import Model
+from web2gpt.errors import InputError
+from web2gpt.model.gpt2 import parameter_shapes
+
+
+class JoinedCheckpoint:
+    """``with JoinedCheckpoint(folder) as checkpoint: checkpoint.whole("weight", name)``.
+
+    Raises ``InputError`` on entering if index, files and model sizes do not fit each other.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.index = Index.read(folder)
+        self.model, self.vocab_size = model_of(self.index, folder)
+        self._files: dict[str, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for name in rank_files(self.index):
+                self._files[name] = stack.enter_context(self._open(name))
+            self._account()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        self._stack.close()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Global name and shape of each parameter, in the order of the model."""
+        return parameter_shapes(self.model, self.vocab_size)
+
+    def slices(self, kind: str, name: str) -> Iterator[tuple[Part, Tensor]]:
+        """Each file's slice of a tensor, as it is stored."""
+        for part in self.index.tensors[name].parts:
+            yield part, self._files[part.file].get_tensor(f"{kind}/{name}")
+
+    def whole(self, kind: str, name: str) -> Tensor:
+        """The joined tensor of ``kind`` (weight, exp_avg, exp_avg_sq) for the parameter ``name``.
+
+        Raises ``InputError`` if slices leave a gap, or if files differ in what they both hold.
+        """
+        return join(name, self.index.tensors[name], self.slices(kind, name), self.folder)
+
+    def _open(self, name: str) -> Any:
+        path = self.folder / name
+        try:
+            return safe_open(path, framework="pt")
+        except (OSError, SafetensorError) as error:
+            raise InputError(f"{path}: cannot be read ({error}); take another one.") from error
+
+    def _account(self) -> None:
+        """Compare the keys that files hold with those that the index and the model call for."""
+        shapes = self.shapes
+        entries = {name: entry.shape for name, entry in self.index.tensors.items()}
+        if entries != shapes:
+            odd = next(iter(_difference(entries, shapes)))
+            raise InputError(
+                f"{self.folder}: {odd} has shape {entries.get(odd)} in index.json and "
+                f"{shapes.get(odd)} by the model's sizes; take another one."
+            )
+        for file, handle in self._files.items():
+            wanted = {
+                f"{kind}/{name}"
+                for name, entry in self.index.tensors.items()
+                for kind in KINDS
+                if any(part.file == file for part in entry.parts)
+            }
+            if odd_keys := sorted(wanted.symmetric_difference(handle.keys())):
+                where = "missing from" if odd_keys[0] in wanted else "not in index.json but in"
+                raise InputError(
+                    f"{self.folder / file}: {odd_keys[0]} is {where} the file "
+                    f"({len(odd_keys)} such keys); take another one."
+                )
+
+
+def rank_files(index: Index) -> list[str]:
+    """The files that hold slices, in order."""
+    return sorted({part.file for entry in index.tensors.values() for part in entry.parts})
+
+
+def model_of(index: Index, where: Path) -> tuple[Model, int]:
+    """The model's settings, and the true size of its vocabulary, that an index states."""
+    sizes = dict(index.model)
+    try:
+        vocab_size = sizes.pop("vocab_size")
+        known = {key: value for key, value in sizes.items() if key in Model.model_fields}
+        return Model.model_validate(known), int(vocab_size)
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{where}: index.json states no usable model sizes ({error}).") from error
+
+
+def join(
+    name: str, entry: TensorEntry, slices: Iterator[tuple[Part, Tensor]], where: Path
+) -> Tensor:
+    """Put slices together. What a second file holds of the same rows must equal the first's."""
+    whole = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
+    covered: dict[tuple[int, int], str] = {}  # (start, length) along the cut: file it came from
+    for part, local in slices:
+        dim, spans = _spans(part, entry.shape)
+        size = sum(length for _, _, length in spans)
+        shape = (*entry.shape[:dim], size, *entry.shape[dim + 1 :])
+        if tuple(local.shape) != shape or local.dtype != whole.dtype:
+            raise InputError(
+                f"{where / part.file}: {name} is {local.dtype} {tuple(local.shape)}, but "
+                f"index.json says {entry.dtype} {shape}; take another checkpoint."
+            )
+        for local_start, start, length in spans:
+            source = local.narrow(dim, local_start, length)
+            target = whole.narrow(dim, start, length)
+            if (start, length) not in covered:
+                target.copy_(source)
+                covered[start, length] = part.file
+            else:
+                _require_equal(name, target, source, (covered[start, length], part.file), where)
+    _require_cover(name, covered, entry, where)
+    return whole
+
+
+def _spans(part: Part, shape: tuple[int, ...]) -> tuple[int, list[tuple[int, int, int]]]:
+    """The cut's dimension and (local start, global start, length); a whole tensor is one span."""
+    if part.dim is None:
+        return 0, [(0, 0, shape[0])]
+    return part.dim, [(r.local_start, r.global_start, r.length) for r in part.ranges]
+
+
+def _require_equal(
+    name: str, first: Tensor, second: Tensor, files: tuple[str, str], where: Path
+) -> None:
+    differs = first.view(torch.int32) != second.view(torch.int32)
+    if count := int(differs.sum()):
+        by = (first - second).abs().max().item()
+        raise InputError(
+            f"{where}: {name} is not the same in {files[0]} and {files[1]}: {count:,} of "
+            f"{first.numel():,} values differ, by up to {by:.3g}. These ranks drifted apart in "
+            "training; take an earlier checkpoint, before they did."
+        )
+
+
+def _require_cover(
+    name: str, covered: Mapping[tuple[int, int], str], entry: TensorEntry, where: Path
+) -> None:
+    end = 0
+    for start, length in sorted(covered):
+        if length and start != end:
+            raise InputError(f"{where}: slices of {name} overlap or leave a gap at {end:,}.")
+        end += length
+    dim = next((part.dim for part in entry.parts if part.dim is not None), 0)
+    if end != entry.shape[dim]:
+        raise InputError(f"{where}: slices of {name} cover {end:,} of {entry.shape[dim]:,}.")
+
+
+def _difference(
+    left: Mapping[str, tuple[int, ...]], right: Mapping[str, tuple[int, ...]]
+) -> list[str]:
+    return [name for name in {**left, **right} if left.get(name) != right.get(name)]

@@ -1,0 +1,71 @@
+"""GPT-2 one token at a time, with the keys and values of what came before kept.
+
+Slots hold texts of unequal length: slot b's token at position t stands at ``[b, :, t]``, and the
+mask lets a query see positions up to its own. Invariant: the logits are those of ``GPT2.forward``
+on the slot's whole context. Layers and their order are taken from the model itself.
+"""
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from web2gpt.config.training import Model
+from web2gpt.model.gpt2 import GPT2, Block
+
+
+class CachedGPT2:
+    """A model with room for ``slots`` texts of up to ``n_positions`` tokens each."""
+
+    def __init__(self, model: GPT2, sizes: Model, slots: int):
+        self.model = model
+        self.blocks = cast(list[Block], list(model.h))
+        self.window = sizes.n_positions
+        self.device = model.embedding.wte.weight.device
+        head_size = sizes.n_embd // sizes.n_head
+        # layer, keys or values, slot, head, position, channel: (n_layer, 2, B, nh, W, hs)
+        self.cache = torch.zeros(
+            sizes.n_layer, 2, slots, sizes.n_head, self.window, head_size, device=self.device
+        )
+
+    def prefill(self, contexts: dict[int, list[int]]) -> None:
+        """Put contexts (none empty, none longer than the window) into slots, from position 0."""
+        if not contexts:
+            return
+        slots = torch.tensor(list(contexts), device=self.device)
+        longest = max(map(len, contexts.values()))
+        rows = [tokens + [0] * (longest - len(tokens)) for tokens in contexts.values()]
+        # What stands right of a text is seen by nothing in it, and overwritten as the text grows.
+        x = self.model.embedding(torch.tensor(rows, device=self.device))  # (R, T, C)
+        for layer, block in enumerate(self.blocks):
+            q, k, v = block.attn.split(block.ln_1(x))
+            self.cache[layer, 0, slots, :, :longest] = k
+            self.cache[layer, 1, slots, :, :longest] = v
+            x = x + block.attn.join(block.attn.core(q, k, v))
+            x = x + block.mlp(block.ln_2(x))
+
+    def step(self, tokens: list[int], positions: list[int]) -> Tensor:
+        """Logits (B, V) after one more token in each slot, at the position given for it."""
+        place = torch.tensor(positions, device=self.device)  # (B,)
+        slots = torch.arange(len(positions), device=self.device)
+        seen = max(positions) + 1
+        mask = (torch.arange(seen, device=self.device) <= place[:, None])[:, None, None]
+        embedding = self.model.embedding
+        x = embedding.wte(torch.tensor(tokens, device=self.device)) + embedding.wpe(place)
+        x = x[:, None]  # (B, 1, C)
+        for layer, block in enumerate(self.blocks):
+            q, k, v = block.attn.split(block.ln_1(x))
+            keys, values = self.cache[layer]
+            keys[slots, :, place] = k[:, :, 0]
+            values[slots, :, place] = v[:, :, 0]
+            y = F.scaled_dot_product_attention(
+                q, keys[:, :, :seen], values[:, :, :seen], attn_mask=mask
+            )
+            x = x + block.attn.join(y)
+            x = x + block.mlp(block.ln_2(x))
+        return self.model.head(x)[:, 0]  # type: ignore[no-any-return]
+
+    def keep(self, slots: list[int]) -> None:
+        """Go on with these slots only, renumbered in this order."""
+        self.cache = self.cache[:, :, slots].contiguous()
