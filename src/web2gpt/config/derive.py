@@ -51,6 +51,35 @@ def padded_vocab_size(vocab_size: int, model: Model, parallel: Parallel) -> int:
     return -(-vocab_size // multiple) * multiple
 
 
+def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
+    """Raise ``ValueError`` if the layout does not divide model and batch, or is not ``processes``.
+
+    For sections that are valid in themselves.
+    """
+    if train.processes not in (None, world_size(parallel)):
+        raise ValueError(
+            f"train.processes = {train.processes}, but {world_equation(parallel)}; "
+            "change one of them"
+        )
+    for name, value in (("model.n_head", model.n_head), ("model.n_embd", model.n_embd)):
+        if value % parallel.tensor:
+            raise ValueError(
+                f"parallel.tensor = {parallel.tensor} does not divide {name} = {value}; "
+                f"take a divisor of {value}"
+            )
+    if parallel.pipeline > model.n_layer:
+        raise ValueError(
+            f"parallel.pipeline = {parallel.pipeline} is more than model.n_layer = "
+            f"{model.n_layer}; a stage needs a layer"
+        )
+    micro, data = train.micro_batch_size, parallel.data
+    if train.global_batch_size % (micro * data):
+        raise ValueError(
+            f"train.global_batch_size = {train.global_batch_size} is not a multiple of "
+            f"micro_batch_size {micro} x data {data} = {micro * data}"
+        )
+
+
 def shard_names(source: str, shards: int) -> list[str]:
     """The shards of a source; those of all URL sources together are named ``urls``."""
     return [f"{source}-{number:04d}" for number in range(shards)]

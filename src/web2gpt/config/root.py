@@ -6,8 +6,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from web2gpt.config.base import Settings
-from web2gpt.config.derive import world_equation, world_size
-from web2gpt.config.documents import Clean, Decontaminate, Dedup, Extract, Merge
+from web2gpt.config.clean import Clean, Decontaminate
+from web2gpt.config.dedup import Dedup
+from web2gpt.config.derive import check_layout
+from web2gpt.config.documents import Extract, Merge
 from web2gpt.config.fetch import Fetch
 from web2gpt.config.outputs import Evaluate, MergeCheckpoint, Sample
 from web2gpt.config.sources import Data, Limits, Rejected, Run, Source
@@ -68,31 +70,5 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _layout_fits(self) -> "Config":
-        layout, width, heads = self.parallel, self.model.n_embd, self.model.n_head
-        if self.train.processes not in (None, world_size(layout)):
-            raise ValueError(
-                f"train.processes = {self.train.processes}, but {world_equation(layout)}; "
-                "change one of them"
-            )
-        for name, value in (("model.n_head", heads), ("model.n_embd", width)):
-            if value % layout.tensor:
-                raise ValueError(
-                    f"parallel.tensor = {layout.tensor} does not divide {name} = {value}; "
-                    f"take a divisor of {value}"
-                )
-        if layout.pipeline > self.model.n_layer:
-            raise ValueError(
-                f"parallel.pipeline = {layout.pipeline} is more than model.n_layer = "
-                f"{self.model.n_layer}; a stage needs a layer"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _batch_divides(self) -> "Config":
-        micro, data = self.train.micro_batch_size, self.parallel.data
-        if self.train.global_batch_size % (micro * data):
-            raise ValueError(
-                f"train.global_batch_size = {self.train.global_batch_size} is not a multiple of "
-                f"micro_batch_size {micro} x data {data} = {micro * data}"
-            )
+        check_layout(self.model, self.parallel, self.train)
         return self

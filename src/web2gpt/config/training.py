@@ -40,6 +40,7 @@ class Parallel(Settings):
     zero: Literal[0, 1, 2, 3] = Field(
         1, description="what data ranks share: 1 optimizer, 2 and gradients, 3 and parameters"
     )
+    offload: bool = Field(False, description="keep the optimizer's state in the CPU's memory")
 
 
 class Optimizer(Settings):
@@ -78,14 +79,17 @@ class Train(Settings):
     device: Literal["auto", "cuda", "cpu"] = Field(
         "auto", description="auto: GPUs when there are enough for the layout"
     )
+    cpu_fallback: bool = Field(
+        False, description="device auto: run on the CPU when there are too few GPUs"
+    )
     processes: int | None = Field(
         None, ge=1, description="number of processes, if to be checked against the layout"
     )
     threads: int = Field(
         1, ge=1, description="CPU threads a process; results depend on it in their last bits"
     )
-    recompute: Literal["none", "full"] = Field(
-        "none", description="activations made again in backward"
+    recompute: Literal["none", "selective", "full"] = Field(
+        "none", description="made again in backward: nothing, attention's core, whole blocks"
     )
     eval_interval: int = Field(100, ge=1, description="steps between validations")
     eval_batches: int = Field(8, ge=1, description="global batches a validation")

@@ -33,7 +33,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
 
 @dataclass(frozen=True)
 class Range:
-    """``length`` rows (or columns): at ``local_start`` in a slice, ``global_start`` in the whole."""
+    """``length`` rows or columns: at ``local_start`` of a slice, ``global_start`` of the whole."""
 
     local_start: int
     global_start: int
@@ -59,7 +59,7 @@ class Slice:
 
 
 def rule_of(name: str) -> Rule:
-    """How the parameter ``name`` is cut. Raises ``KeyError`` for a name that GPT-2 does not have."""
+    """How the parameter ``name`` is cut. Raises ``KeyError`` for one that GPT-2 does not have."""
     for pattern, rule in _RULES:
         if pattern.fullmatch(name):
             return rule
@@ -84,6 +84,7 @@ def slice_of(
         return Slice(None, (), tuple(shape))
     dim = 1 if rule == "columns" else 0
     size = shape[dim]
+    ranges: tuple[Range, ...]
     if rule == "vocabulary":
         share = _share(name, size if padded_vocab is None else padded_vocab, tensor)
         start = min(rank * share, size)
@@ -110,7 +111,7 @@ def cut(whole: Tensor, part: Slice) -> Tensor:
 
 
 def paste(local: Tensor, part: Slice, whole: Tensor) -> None:
-    """Write a rank's slice (with or without its padding) to its place in ``whole``: cut's inverse."""
+    """Write a rank's slice, with or without padding, to its place in ``whole``: cut's inverse."""
     if part.dim is None:
         whole.copy_(local)
         return

@@ -1,0 +1,49 @@
+"""DeepSpeed's configuration, worked out from ours. Nothing else of it is used."""
+
+from typing import Any
+
+from web2gpt.config.derive import BatchPlan
+from web2gpt.config.training import Optimizer, Parallel, Train
+
+BUCKET = 20_000_000  # elements; DeepSpeed's default of 5e8 is allocated whole at each step
+NEVER = 1 << 60
+
+
+def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> dict[str, Any]:
+    """The configuration for a combination that ``parallel.legal`` allows."""
+    plan = BatchPlan.of(train, layout)
+    config: dict[str, Any] = {
+        "train_batch_size": plan.global_batch_size,
+        "train_micro_batch_size_per_gpu": plan.micro_batch_size,
+        "gradient_accumulation_steps": plan.accumulation,
+        "steps_per_print": NEVER,
+        # Without ZeRO, DeepSpeed's norm counts some tensors twice: parallel.norm clips instead.
+        "gradient_clipping": optimizer.grad_clip if layout.zero else 0.0,
+        "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,  # its own optimizer would have to be compiled
+        "zero_optimization": _zero(layout),
+        # Boundary activations are sent whole; splitting them saves time between nodes only.
+        "pipeline": {"pipe_partitioned": False, "grad_partitioned": False, "use_reentrant": False},
+    }
+    if train.precision == "bf16":
+        config["bf16"] = {"enabled": True}
+        config["data_types"] = {"grad_accum_dtype": "fp32"}
+    if train.precision == "fp16":
+        # Accumulation stays float16: with float32, gradients of the tied embedding are not summed.
+        config["fp16"] = {"enabled": True, "initial_scale_power": 16, "loss_scale_window": 1000}
+    return config
+
+
+def _zero(layout: Parallel) -> dict[str, Any]:
+    zero: dict[str, Any] = {
+        "stage": layout.zero,
+        "reduce_bucket_size": BUCKET,
+        "allgather_bucket_size": BUCKET,
+        "overlap_comm": False,
+    }
+    if layout.zero == 3:
+        zero["stage3_param_persistence_threshold"] = 0
+        zero["stage3_prefetch_bucket_size"] = BUCKET
+    if layout.offload:
+        zero["offload_optimizer"] = {"device": "cpu"}
+    return zero

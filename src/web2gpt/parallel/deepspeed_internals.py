@@ -1,0 +1,117 @@
+"""All that is taken from inside DeepSpeed 0.19.8, by names that it does not promise to keep.
+
+tests/parallel/test_deepspeed_internals.py fails when an upgrade changes one of them. What each is
+for:
+
+- no shared-memory op: DeepSpeed would compile it at start, on machines with a compiler, for 30 to
+  50 s, and a run killed meanwhile leaves a lock that all later ones wait for;
+- own bounds of the pipeline's stages: it can only divide by counts;
+- a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
+  where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
+- optimizer state, which its public functions reach only once it is linked, and only for the first
+  parameter group unless linked again.
+"""
+
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import deepspeed
+import torch
+from deepspeed.pipe import PipelineModule
+from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
+from deepspeed.runtime.zero.stage3 import DeepSpeedZeroOptimizer_Stage3
+from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
+from deepspeed.utils import groups
+from torch import Tensor
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+ZERO_OPTIMIZERS = (DeepSpeedZeroOptimizer, DeepSpeedZeroOptimizer_Stage3, BF16_Optimizer)
+
+
+def forbid_compilation() -> None:
+    """Switch the shared-memory op off; to be called before the process group is made."""
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+
+
+def forget_last_layout() -> None:
+    """Let another engine, of another layout, be built in this process."""
+    groups.mpu = None
+
+
+class StagedPipeline(PipelineModule):  # type: ignore[misc]
+    """A pipeline whose stage k holds layers ``bounds[k]`` up to ``bounds[k + 1]``."""
+
+    def __init__(self, row: Sequence[Any], bounds: Sequence[int], **rest: Any):
+        self._bounds = list(bounds)
+        super().__init__(row, **rest)
+
+    def _partition_layers(self, method: str = "") -> None:
+        stage = self._topo.get_coord(self.global_rank).pipe
+        self.parts = self._bounds
+        self._set_bounds(start=self.parts[stage], stop=self.parts[stage + 1])
+
+
+def before_optimizer_step(engine: Any, hook: Callable[[], None]) -> None:
+    """Have ``hook`` called when gradients are complete, just before each optimizer step."""
+    original = engine._take_model_step
+
+    def step(self: Any, *arguments: Any) -> None:
+        hook()
+        original(*arguments)
+
+    engine._take_model_step = MethodType(step, engine)
+
+
+def flat_parameters(optimizer: Any) -> list[Tensor]:
+    """The tensors that the client's optimizer steps: under ZeRO, this rank's flat partitions."""
+    if isinstance(optimizer, BF16_Optimizer):
+        return list(optimizer.fp32_groups_flat_partition)
+    if isinstance(optimizer, DeepSpeedZeroOptimizer_Stage3):
+        return list(optimizer.fp32_partitioned_groups_flat)
+    if isinstance(optimizer, DeepSpeedZeroOptimizer):
+        return list(optimizer.single_partition_of_fp32_groups)
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def client_optimizer(optimizer: Any) -> torch.optim.Optimizer:
+    """The torch optimizer inside DeepSpeed's."""
+    inner = optimizer.optimizer if isinstance(optimizer, ZERO_OPTIMIZERS) else optimizer
+    if not isinstance(inner, torch.optim.Optimizer):
+        raise TypeError(f"{type(inner).__name__} is no torch optimizer")
+    return inner
+
+
+def link_optimizer_state(optimizer: Any) -> None:
+    """Tie every parameter to its optimizer state, in all groups."""
+    if isinstance(optimizer, DeepSpeedZeroOptimizer | BF16_Optimizer):
+        optimizer._hp_optimizer_states_linked = False
+        optimizer._lazy_init_hp_params_optimizer_state()
+
+
+def refresh_low_precision(optimizer: Any) -> None:
+    """Copy the float32 weights to those that the forward pass reads."""
+    if isinstance(optimizer, DeepSpeedZeroOptimizer | BF16_Optimizer):
+        optimizer.update_lp_params()
+
+
+def is_partitioned(parameter: Tensor) -> bool:
+    """Whether ZeRO 3 holds only a part of this parameter on each data rank."""
+    return hasattr(parameter, "ds_id")
+
+
+def partition_of(parameter: Any, whole: Tensor, data_rank: int, data: int) -> Tensor:
+    """This data rank's flat part of ``whole`` under ZeRO 3, padded as ZeRO pads it."""
+    size = parameter.ds_tensor.numel()
+    padded = whole.new_zeros(size * data)
+    padded[: whole.numel()] = whole.flatten()
+    return padded.narrow(0, data_rank * size, size)
+
+
+def loss_scaler(optimizer: Any) -> Any:
+    """The dynamic loss scaler, or None where there is none."""
+    return getattr(optimizer, "loss_scaler", None)
+
+
+SCALER_FIELDS = ("cur_scale", "cur_iter", "last_overflow_iter", "cur_hysteresis")

@@ -1,0 +1,219 @@
+"""One training step, one evaluation, under any layout.
+
+Invariant: what goes in is this data rank's micro-batches in order; what comes out (loss, norm) is
+about the whole global batch and the same on every rank, whatever the layout.
+
+Without a pipeline DeepSpeed's plain engine runs ``GPT2`` with its layers split; with one, its
+pipeline engine runs the stages.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import deepspeed
+import torch
+import torch.distributed as dist
+from deepspeed.runtime.pipe.topology import PipelineParallelGrid, PipeModelDataParallelTopology
+from torch import Tensor
+
+from web2gpt.config.derive import padded_vocab_size
+from web2gpt.config.training import Model, Optimizer, Parallel, Train
+from web2gpt.model.gpt2 import Block, parameter_shapes
+from web2gpt.parallel import deepspeed_internals as internals
+from web2gpt.parallel.communication import gather_last
+from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
+from web2gpt.parallel.deepspeed_config import deepspeed_config
+from web2gpt.parallel.grid import Grid
+from web2gpt.parallel.norm import clip_gradients, gradient_norm
+from web2gpt.parallel.parameters import LocalTensor, WholeTensor, decay_groups, fill, local_tensors
+from web2gpt.parallel.pipeline import build_pipeline, pipeline_name
+from web2gpt.parallel.plain import build_plain, plain_name
+from web2gpt.parallel.recompute import recompute_block
+
+MicroBatch = tuple[Tensor, Tensor]
+"""Tokens and targets, each (micro-batch, T) int64, on the engine's device."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Mean loss (nats a token) and gradient norm of a global batch, before clipping."""
+
+    loss: float
+    grad_norm: float
+    skipped: bool
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that an engine is built from."""
+
+    model: Model
+    vocab_size: int
+    layout: Parallel
+    optimizer: Optimizer
+    train: Train
+    device: torch.device
+
+    @property
+    def padded_vocab(self) -> int:
+        return padded_vocab_size(self.vocab_size, self.model, self.layout)
+
+
+class Engine:
+    """DeepSpeed's engine for one layout. Building, stepping and evaluating are collective.
+
+    ``whole`` gives the weights to start from; see ``parallel.parameters``.
+    """
+
+    def __init__(self, setup: Setup, whole: WholeTensor):
+        self.setup = setup
+        self.grid = Grid.of(setup.layout)
+        self.tensors: Mapping[str, LocalTensor] = {}
+        internals.forget_last_layout()
+        topology = PipeModelDataParallelTopology(
+            setup.layout.pipeline, setup.layout.tensor, setup.layout.data
+        )
+        module = self._pipeline(topology) if self.is_pipeline else self._plain()
+        fill(self.tensors, whole)
+        optimizer = adamw(module, setup.optimizer, setup.device)
+        self.deepspeed: Any
+        self.deepspeed, self.optimizer, _, _ = deepspeed.initialize(
+            model=module,
+            optimizer=optimizer,
+            mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
+            config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
+        )
+        self._norm = 0.0
+        if setup.layout.zero == 0:
+            internals.before_optimizer_step(self.deepspeed, self._clip)
+
+    @property
+    def is_pipeline(self) -> bool:
+        return self.setup.layout.pipeline > 1
+
+    def train_step(self, micro_batches: Iterator[MicroBatch], lr: float) -> StepResult:
+        """One optimizer step over this data rank's share of a global batch."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        skipped_before = self.deepspeed.skipped_steps
+        if self.is_pipeline:
+            loss = float(self.deepspeed.train_batch(data_iter=micro_batches))
+        else:
+            loss = self._train_plain(micro_batches)
+        skipped = self.deepspeed.skipped_steps > skipped_before
+        norm = self._norm if self.setup.layout.zero == 0 else self.deepspeed.get_global_grad_norm()
+        return StepResult(loss, float(norm), skipped)
+
+    @torch.no_grad()
+    def evaluate(self, micro_batches: Iterator[MicroBatch], count: int) -> float:
+        """Mean loss over ``count`` micro-batches of each data rank."""
+        if self.is_pipeline:
+            return float(self.deepspeed.eval_batch(micro_batches, num_micro_batches=count))
+        self.deepspeed.eval()
+        losses = [self._loss(self.deepspeed(tokens), goal) for tokens, goal in micro_batches]
+        self.deepspeed.train()
+        return self._mean(torch.stack(losses).sum() / count)
+
+    @torch.no_grad()
+    def logits(self, tokens: Tensor) -> Tensor | None:
+        """Logits (B, T, vocabulary) of one micro-batch (B, T), on the last stage's ranks.
+
+        B and T must be those of training: a pipeline's stages have agreed on them.
+        """
+        if self.is_pipeline:
+            _, local = self.deepspeed.eval_batch(
+                iter([(tokens, tokens)]), return_logits=True, num_micro_batches=1
+            )
+        else:
+            self.deepspeed.eval()
+            local = self.deepspeed(tokens)
+            self.deepspeed.train()
+        if not self.grid.is_last_stage:
+            return None
+        return gather_last(local, self.grid.tensor)[..., : self.setup.vocab_size].float()
+
+    def close(self) -> None:
+        """Let go of DeepSpeed's hooks and buffers, so that another engine can be built."""
+        self.deepspeed.destroy()
+
+    @property
+    def _needs_mpu(self) -> bool:
+        return not self.is_pipeline and self.setup.layout.tensor > 1
+
+    def _plain(self) -> torch.nn.Module:
+        setup = self.setup
+        module = build_plain(
+            setup.model, setup.padded_vocab, self.grid.tensor, setup.device, self._prepare
+        )
+        self.tensors = self._named((plain_name(n), p) for n, p in module.named_parameters())
+        return module
+
+    def _pipeline(self, topology: PipeModelDataParallelTopology) -> torch.nn.Module:
+        setup = self.setup
+        module = build_pipeline(
+            setup.model,
+            setup.padded_vocab,
+            group=self.grid.tensor,
+            topology=topology,
+            device=setup.device,
+            loss=self._loss,
+            prepare=self._prepare,
+        )
+        layers = setup.model.n_layer
+        self.tensors = self._named(
+            (pipeline_name(n, layers), p) for n, p in module.named_parameters()
+        )
+        return module
+
+    def _named(
+        self, parameters: Iterator[tuple[str, torch.nn.Parameter]]
+    ) -> Mapping[str, LocalTensor]:
+        setup, tensor = self.setup, self.grid.tensor
+        return local_tensors(
+            parameters,
+            parameter_shapes(setup.model, setup.vocab_size),
+            tensor=tensor.size,
+            rank=tensor.rank,
+            padded_vocab=setup.padded_vocab,
+        )
+
+    def _prepare(self, block: Block) -> Block:
+        return recompute_block(block, self.setup.train.recompute)
+
+    def _loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return vocabulary_cross_entropy(logits, targets, self.setup.vocab_size, self.grid.tensor)
+
+    def _train_plain(self, micro_batches: Iterator[MicroBatch]) -> float:
+        losses = []
+        for tokens, targets in micro_batches:
+            loss = self._loss(self.deepspeed(tokens), targets)
+            self.deepspeed.backward(loss)
+            self.deepspeed.step()
+            losses.append(loss.detach())
+        return self._mean(torch.stack(losses).mean())
+
+    def _mean(self, value: Tensor) -> float:
+        """Mean over data ranks."""
+        if self.grid.data_group is not None:
+            dist.all_reduce(value, group=self.grid.data_group)
+            value = value / self.setup.layout.data
+        return float(value)
+
+    def _clip(self) -> None:
+        parameters = [local.parameter for local in self.tensors.values()]
+        self._norm = gradient_norm(parameters, self.grid)
+        clip_gradients(parameters, self._norm, self.setup.optimizer.grad_clip)
+
+
+def adamw(
+    module: torch.nn.Module, settings: Optimizer, device: torch.device
+) -> torch.optim.Optimizer:
+    """torch's AdamW over two groups; fused on GPUs. The learning rate is set at each step."""
+    return torch.optim.AdamW(
+        decay_groups(module.parameters(), settings.weight_decay),
+        lr=settings.lr,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.eps,
+        fused=device.type == "cuda",
+    )
