@@ -5,6 +5,7 @@ and ready to be carried on.
 """
 
 import sys
+from pathlib import Path
 
 import typer
 
@@ -12,8 +13,17 @@ from web2gpt.config import command as config
 from web2gpt.demo.command import demo
 from web2gpt.errors import Web2gptError
 from web2gpt.extract.command import extract
+from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
+
+
+def serve_folder(folder: Path) -> ServedFolder:
+    """The demo's server, loaded only when a fetch wants it."""
+    from web2gpt.demo import server
+
+    return server.serve_folder(folder)
+
 
 app = typer.Typer(
     name="web2gpt",
@@ -26,6 +36,7 @@ app.command()(demo)
 app.command()(statistics)
 app.command()(report)
 app.command()(extract)
+app.command("fetch")(fetch_command(serve_folder))
 app.command()(manifest)
 
 

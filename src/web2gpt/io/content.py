@@ -56,7 +56,11 @@ class ContentDecoder:
         """The decoded body."""
         if self._fed_anything() and not all(coding.is_complete() for coding in self._codings):
             raise ContentError("bad_encoding")
-        return b"".join(self._parts)
+        return self.so_far()
+
+    def so_far(self) -> bytes:
+        """What is decoded by now, at most the limit."""
+        return b"".join(self._parts)[: self._limit]
 
     def _fed_anything(self) -> bool:
         return self._size > 0 or any(getattr(coding, "started", False) for coding in self._codings)

@@ -1,0 +1,88 @@
+"""A web server for a folder of sites, on a loopback port, for as long as a crawl of it runs.
+
+``folder/<host>/`` holds a host's files by URL path, ``index.html`` for a folder. Lines of its
+``_redirects`` read ``FROM TO STATUS``, where TO may be a whole URL. What is not there is 404.
+"""
+
+import mimetypes
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from web2gpt.errors import InputError
+
+ADDRESS = "127.0.0.1"
+REDIRECTS = "_redirects"
+
+
+@dataclass(frozen=True)
+class Site:
+    """One host: its folder, and its redirects by path."""
+
+    folder: Path
+    redirects: dict[str, tuple[str, int]]
+
+    def find(self, path: str) -> Path | None:
+        """The file for a URL path, never one outside the folder."""
+        file = (self.folder / path.lstrip("/")).resolve()
+        if file.is_dir():
+            file = file / "index.html"
+        inside = file.is_relative_to(self.folder.resolve()) and file.name != REDIRECTS
+        return file if inside and file.is_file() else None
+
+
+@asynccontextmanager
+async def serve_folder(folder: Path) -> AsyncIterator[tuple[frozenset[str], str, int]]:
+    """Serve ``folder`` while the block runs; yields its host names, address and port."""
+    sites = {
+        entry.name.lower(): Site(entry, _read_redirects(entry / REDIRECTS))
+        for entry in sorted(folder.iterdir())
+        if entry.is_dir()
+    }
+    runner = web.ServerRunner(web.Server(_Handler(sites), access_log=None))
+    await runner.setup()
+    try:
+        endpoint = web.TCPSite(runner, ADDRESS, 0, backlog=1024)
+        await endpoint.start()
+        yield frozenset(sites), ADDRESS, int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+class _Handler:
+    def __init__(self, sites: dict[str, Site]):
+        self._sites = sites
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        site = self._sites.get(request.host.partition(":")[0].lower())
+        if site is None:
+            return web.Response(status=404, text="no such host")
+        if request.path in site.redirects:
+            target, status = site.redirects[request.path]
+            return web.Response(status=status, headers={"Location": target})
+        try:
+            file = site.find(request.path)
+        except (OSError, ValueError):  # a name too long, or with a NUL in it
+            file = None
+        if file is None:
+            return web.Response(status=404, text="no such page")
+        return web.Response(body=file.read_bytes(), headers={"Content-Type": _type(file)})
+
+
+def _type(file: Path) -> str:
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+
+
+def _read_redirects(file: Path) -> dict[str, tuple[str, int]]:
+    redirects = {}
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if len(fields) != 3 or not fields[2].isdecimal():
+            raise InputError(f"{file}: line {number} is not 'FROM TO STATUS': {line!r}")
+        redirects[fields[0]] = fields[1], int(fields[2])
+    return redirects

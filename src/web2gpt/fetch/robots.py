@@ -1,0 +1,70 @@
+"""robots.txt, as RFC 9309 has it: fetched once an origin, obeyed before every request to it.
+
+An answer of 4xx means no rules; one of 5xx, or 429, means that nothing may be fetched for now.
+When the server cannot be reached at all nothing may be fetched either, and the URLs of that host
+share the reason. Rules are parsed by Protego; what stands beyond 500 KiB is not read.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from protego import Protego
+
+from web2gpt.fetch.client import Wanted
+from web2gpt.fetch.exchange import Exchange, Failure
+
+TEXT = Wanted(types=frozenset(), max_bytes=500 << 10, max_wire_bytes=500 << 10)
+REDIRECTS = 5
+KEPT = 1024  # origins whose rules are remembered
+
+Get = Callable[[str], Awaitable[list[Exchange]]]
+"""Fetches a URL with redirects: every exchange on the way, the last one being the answer."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an origin allows. ``failure`` is set if nothing may be fetched for want of rules."""
+
+    parsed: Protego | None = None  # none: everything is allowed
+    failure: Failure | None = None
+
+    def allow(self, url: str, agent: str) -> bool:
+        return self.parsed is None or bool(self.parsed.can_fetch(url, agent))
+
+    def crawl_delay(self, agent: str) -> float:
+        delay = self.parsed.crawl_delay(agent) if self.parsed is not None else None
+        return float(delay or 0.0)
+
+
+class Robots:
+    """The rules of all origins of a crawl; each origin's file is fetched by whoever asks first."""
+
+    def __init__(self, get: Get):
+        self._get = get
+        self._rules: OrderedDict[str, asyncio.Task[Rules]] = OrderedDict()
+
+    async def rules(self, url: str) -> Rules:
+        """The rules for ``url``'s origin."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        task = self._rules.get(origin)
+        if task is None:
+            task = asyncio.create_task(self._fetch(f"{origin}/robots.txt"))
+            self._rules[origin] = task
+        self._rules.move_to_end(origin)
+        while len(self._rules) > KEPT and next(iter(self._rules.values())).done():
+            self._rules.popitem(last=False)
+        return await asyncio.shield(task)
+
+    async def _fetch(self, url: str) -> Rules:
+        answer = (await self._get(url))[-1]
+        if 200 <= answer.status < 300 and (answer.body or answer.failure is None):
+            return Rules(Protego.parse(answer.body.decode("utf-8-sig", "replace")))
+        if 300 <= answer.status < 500 and answer.status != 429:
+            return Rules()
+        if answer.status == 0 and answer.failure is not None:
+            return Rules(failure=answer.failure)
+        return Rules(failure=Failure("robots_unreachable"))
