@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from web2gpt.clean.command import clean, decontaminate
 from web2gpt.config import command as config
 from web2gpt.demo.command import demo
 from web2gpt.errors import Web2gptError
@@ -36,6 +37,8 @@ app.command()(demo)
 app.command()(statistics)
 app.command()(report)
 app.command()(extract)
+app.command()(clean)
+app.add_typer(decontaminate, name="decontaminate")
 app.command("fetch")(fetch_command(serve_folder))
 app.command()(manifest)
 

@@ -1,0 +1,127 @@
+"""``web2gpt clean`` and ``web2gpt decontaminate``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from web2gpt.config.clean import Clean, Decontaminate
+from web2gpt.config.flags import with_settings
+from web2gpt.config.versions import VERSIONS
+from web2gpt.errors import InputError
+
+Output = Annotated[Path, typer.Option(help="documents that are kept, .jsonl.zst")]
+Rejected = Annotated[Path, typer.Option(help="rejected documents, .jsonl.zst")]
+Stats = Annotated[Path, typer.Option(help="statistics, JSON")]
+Work = Annotated[Path, typer.Option(help="work folder of this job")]
+RejectedText = Annotated[bool, typer.Option(help="keep the text of rejected documents")]
+
+decontaminate = typer.Typer(
+    help="Leave out text that evaluation sets contain: count, then cut.", no_args_is_help=True
+)
+
+
+@with_settings(Clean)
+def clean(
+    *,
+    documents: Annotated[Path, typer.Option(help="documents, .jsonl.zst")],
+    output: Output,
+    rejected: Rejected,
+    stats: Stats,
+    work: Work,
+    rejected_text: RejectedText = False,
+    settings: Clean,
+) -> None:
+    """Mend broken text; drop short, foreign and useless documents.
+
+    Example: web2gpt clean --documents a.jsonl.zst --output clean/a.jsonl.zst --rejected
+    rejected/a.jsonl.zst --stats stats/a.json --work work/a --languages en --min-tokens 128
+    """
+    from web2gpt.clean.documents import clean_documents
+    from web2gpt.io.stage import ShardFiles, ShardJob
+    from web2gpt.io.work import file_states
+
+    counter = [Path(settings.token_counter)] if settings.token_counter else []
+    decides = {
+        "version": VERSIONS["clean"],
+        "settings": settings.model_dump(mode="json"),
+        "token_counter": file_states(counter),
+    }
+    files = ShardFiles((documents,), output, rejected, stats, work)
+    with ShardJob("clean", "documents", files, decides, rejected_text=rejected_text) as job:
+        if job.needed:
+            clean_documents(job, settings)
+
+
+@decontaminate.command("count")
+@with_settings(Decontaminate)
+def decontaminate_count(
+    *,
+    documents: Annotated[list[Path], typer.Option(help="documents; once for each shard")],
+    output: Annotated[Path, typer.Option(help="n-grams and their counts, parquet")],
+    work: Work,
+    settings: Decontaminate,
+) -> None:
+    """Count the evaluation sets' n-grams over the whole corpus.
+
+    Example: web2gpt decontaminate count --documents a.jsonl.zst --documents b.jsonl.zst
+    --against lambada.jsonl --output ngrams.parquet --work work/count
+    """
+    from web2gpt.clean.contamination import count_ngrams, write_ngrams
+    from web2gpt.io.work import WorkFolder, file_states
+
+    inputs = [*documents, *map(Path, settings.against)]
+    _check_files(inputs)
+    decides = {
+        "stage": "decontaminate_count",
+        "version": VERSIONS["decontaminate"],
+        "settings": settings.model_dump(mode="json"),
+        "inputs": [*map(str, inputs), *file_states(inputs)],
+    }
+    with WorkFolder(work, decides) as folder:
+        if not folder.is_published([output]):
+            table = count_ngrams(documents, settings)
+            write_ngrams(table, folder.path / output.name)
+            folder.publish({folder.path / output.name: output})
+            found = sum(count > 0 for count in table["count"].to_pylist())
+            print(f"decontaminate: {len(table):,} n-grams, {found:,} of them in the corpus")
+
+
+@decontaminate.command("cut")
+@with_settings(Decontaminate)
+def decontaminate_cut(
+    *,
+    documents: Annotated[Path, typer.Option(help="documents, .jsonl.zst")],
+    ngrams: Annotated[Path, typer.Option(help="what `decontaminate count` wrote")],
+    output: Output,
+    rejected: Rejected,
+    stats: Stats,
+    work: Work,
+    rejected_text: RejectedText = False,
+    settings: Decontaminate,
+) -> None:
+    """Cut the evaluation sets' n-grams out of one shard.
+
+    Example: web2gpt decontaminate cut --documents a.jsonl.zst --ngrams ngrams.parquet --output
+    b.jsonl.zst --rejected rejected.jsonl.zst --stats stats.json --work work/cut
+    """
+    from web2gpt.clean.contamination import cut_documents
+    from web2gpt.io.stage import ShardFiles, ShardJob
+    from web2gpt.io.work import file_states
+
+    _check_files([ngrams])
+    decides = {
+        "version": VERSIONS["decontaminate"],
+        "settings": settings.model_dump(mode="json"),
+        "ngrams": file_states([ngrams]),
+    }
+    files = ShardFiles((documents,), output, rejected, stats, work)
+    with ShardJob("decontaminate", "documents", files, decides, rejected_text=rejected_text) as job:
+        if job.needed:
+            cut_documents(job, ngrams, settings)
+
+
+def _check_files(paths: list[Path]) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file.")

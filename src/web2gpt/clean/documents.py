@@ -1,0 +1,44 @@
+"""Clean a shard's documents: mend the text, then let each filter judge it."""
+
+from web2gpt.clean.filters import filters
+from web2gpt.clean.mend import Mend, collapse_whitespace, text_fixer
+from web2gpt.config.clean import Clean
+from web2gpt.io.shards import Document
+from web2gpt.io.stage import ShardJob
+from web2gpt.web.text import writable
+
+
+def clean_documents(job: ShardJob, settings: Clean) -> None:
+    """Clean the job's documents. Figures: texts fixed, characters lost to each filter."""
+    figures = job.statistics.figures
+    mend, judges = _mender(settings), filters(settings)
+    length_rule = "judged_by_tokenizer" if settings.token_counter else "judged_by_bytes"
+    for document in job.documents():
+        if not isinstance(document.get("text"), str):
+            job.error(document, "no_text")
+            continue
+        text = mend(document["text"])
+        figures["fixed"] += text != document["text"]
+        document["text"] = collapse_whitespace(text) if settings.whitespace else text
+        if "short" in judges:
+            figures[length_rule] += 1
+        for name, judge in judges.items():
+            if (figure := judge(document)) is not None:
+                figures[f"{name}_characters"] += len(document["text"])
+                job.drop(document, name, figure)
+                break
+        else:
+            _keep(job, document)
+
+
+def _mender(settings: Clean) -> Mend:
+    """Mends a text; with ftfy or not, nothing comes out that cannot be written."""
+    if not settings.fix_text:
+        return writable
+    fix = text_fixer(settings.ftfy)
+    return lambda text: writable(fix(text))
+
+
+def _keep(job: ShardJob, document: Document) -> None:
+    job.statistics.figures["characters"] += len(document["text"])
+    job.keep(document)
