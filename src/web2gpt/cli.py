@@ -17,6 +17,7 @@ from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
+from web2gpt.urls.command import urls
 
 
 def serve_folder(folder: Path) -> ServedFolder:
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.add_typer(config.app, name="config")
 app.command()(demo)
+app.command()(urls)
 app.command()(statistics)
 app.command()(report)
 app.command()(extract)

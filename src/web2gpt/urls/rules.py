@@ -1,0 +1,82 @@
+"""The rules that a URL must pass, each with its name, in this order, first hit wins:
+
+malformed  not an http or https URL in the WHATWG standard's eyes, or with spaces in it
+short      fewer characters than ``min_length``
+malformed  a host that cannot be public: a single label that is no address
+domain     on a list of domains, itself or a name above it
+extension  the path ends in something that is not a page
+
+Work that depends on the host alone is done once a host.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from web2gpt.urls.domain_lists import DomainLists
+from web2gpt.web.urls import WebUrl, is_address, parse, registered_domain
+
+HOSTS_REMEMBERED = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a URL is left out; ``figure`` is what the rule went by."""
+
+    reason: str
+    figure: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A URL that may be fetched, with the registered domain of its host."""
+
+    url: WebUrl
+    domain: str
+
+
+class Rules:
+    """All rules but the last, ``duplicate``, which needs to see the whole list."""
+
+    def __init__(self, min_length: int, lists: DomainLists):
+        self._min_length = min_length
+        self._lists = lists
+        self._extensions = load_extensions()
+        self._judge_host = lru_cache(maxsize=HOSTS_REMEMBERED)(self._uncached_host)
+
+    def judge(self, given: str) -> Kept | Rejection:
+        """Whether the URL ``given`` is kept."""
+        url = parse(given)
+        if url is None:
+            return Rejection("malformed")
+        if len(given) < self._min_length:
+            return Rejection("short", len(given))
+        host = self._judge_host(url.host)
+        if isinstance(host, Rejection):
+            return host
+        extension = extension_of(url.path)
+        if extension in self._extensions:
+            return Rejection("extension", extension)
+        return Kept(url, host)
+
+    def _uncached_host(self, host: str) -> str | Rejection:
+        """The registered domain of a host that may stay."""
+        if "." not in host.rstrip(".") and not is_address(host):
+            return Rejection("malformed", host)
+        theme = self._lists.listed_in(host)
+        if theme is not None:
+            return Rejection("domain", theme)
+        return registered_domain(host)
+
+
+def extension_of(path: str) -> str:
+    """What follows the last dot of the path's last part, in lower case; empty if nothing does."""
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    return name[dot + 1 :].lower() if dot >= 0 else ""
+
+
+def load_extensions() -> frozenset[str]:
+    """The extensions that are left out."""
+    text = files(__package__).joinpath("extensions.txt").read_text()
+    return frozenset(word for line in text.splitlines() for word in line.partition("#")[0].split())
