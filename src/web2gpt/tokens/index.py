@@ -1,0 +1,209 @@
+"""The stage index: split the documents, put samples in order, write arrays and manifest.
+
+Invariant: the arrays follow from the contents of .bin and .idx, the tokenizer's size and the
+settings; the manifest holds a hash of each of these, and ``identity``, one hash of all that
+decides which tokens step k sees. Paths stand in it as given and are no part of the identity.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from web2gpt.config.tokens import IndexRun
+from web2gpt.config.versions import VERSIONS
+from web2gpt.io.atomic import write_json
+from web2gpt.io.work import WorkFolder, file_states
+from web2gpt.tokens.blend import blend_orders, blend_sequence
+from web2gpt.tokens.indexed import bin_path, idx_path
+from web2gpt.tokens.order import EMPTY, Order, megatron_order, once_order, stable_order
+from web2gpt.tokens.split import SPLITS, split_bounds, split_shares
+from web2gpt.tokens.streams import (
+    Stream,
+    all_lengths,
+    digest_file,
+    make_streams,
+    open_datasets,
+    scan_dataset,
+)
+from web2gpt.tokens.summary import print_summary
+from web2gpt.tokens.verify import verify_dataset
+from web2gpt.tokens.vocabulary import Vocabulary, digest_bytes
+
+Array = npt.NDArray[Any]
+ARRAYS = ("document", "sample", "shuffle")
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class IndexInputs:
+    """What the index is made from: prefixes and documents.parquet by dataset, weights by source."""
+
+    prefixes: Sequence[tuple[str, Path]]
+    documents: Mapping[str, Path]
+    weights: Mapping[str, float]
+    tokenizer: Path
+
+    def files(self) -> list[Path]:
+        pairs = [end(prefix) for _, prefix in self.prefixes for end in (bin_path, idx_path)]
+        return [*pairs, *self.documents.values(), self.tokenizer]
+
+
+def build_index(inputs: IndexInputs, output: Path, work_folder: Path, settings: IndexRun) -> None:
+    """Run the stage: arrays and manifest.json in the folder ``output``."""
+    job = {
+        "stage": "index",
+        "version": VERSIONS["index"],
+        "settings": settings.model_dump(mode="json"),
+        "prefixes": [[name, str(prefix)] for name, prefix in inputs.prefixes],
+        "weights": dict(inputs.weights),
+        "inputs": file_states(inputs.files()),
+    }
+    arrays = [f"{split}.{array}.npy" for split in SPLITS for array in ARRAYS]
+    targets = [output / name for name in (*arrays, "manifest.json")]
+    with WorkFolder(work_folder, job) as work:
+        if work.is_published(targets):
+            return
+        manifest = _make(inputs, settings, work.path)
+        write_json(work.path / "manifest.json", manifest)
+        work.publish({work.path / target.name: target for target in targets})
+        print_summary(manifest)
+
+
+def _make(inputs: IndexInputs, settings: IndexRun, folder: Path) -> dict[str, Any]:
+    """Write the arrays to ``folder``; return the manifest."""
+    vocabulary = Vocabulary.load(inputs.tokenizer)
+    for _, prefix in inputs.prefixes:
+        verify_dataset(prefix)
+    datasets = open_datasets(inputs.prefixes, inputs.documents)
+    lengths = all_lengths(datasets)
+    streams = make_streams(datasets, inputs.weights, whole=settings.order == "megatron")
+    parts = [_split(stream, settings.split) for stream in streams]
+    splits, shares = {}, None
+    for number, split in enumerate(SPLITS):
+        chosen = [part[number] for part in parts]
+        if split == "train":
+            order, shares = _train_order(streams, chosen, lengths, settings)
+        else:
+            order = _pass_order(np.sort(np.concatenate(chosen)), lengths, settings)
+        wanted = settings.train_samples if split == "train" else len(order.shuffle)
+        facts = {"share": split_shares(settings.split)[number]}
+        facts |= _facts(np.concatenate(chosen), lengths, order, wanted, settings.sequence_length)
+        splits[split] = facts | {"files": _save(order, folder, split)}
+    manifest = {
+        "format": FORMAT,
+        "settings": settings.model_dump(mode="json"),
+        "tokenizer": {"path": str(inputs.tokenizer)} | vocabulary.as_json(),
+        "datasets": [scan_dataset(dataset, vocabulary) for dataset in datasets],
+        "sources": shares or [],
+        "splits": splits,
+    }
+    return {"identity": identity_of(manifest)} | manifest
+
+
+def identity_of(manifest: Mapping[str, Any]) -> str:
+    """One hash of all that decides which tokens are seen when: contents, never paths."""
+    decides = {
+        "tokenizer": manifest["tokenizer"]["blake2b"],
+        "data": [[data["bin"], data["idx"]] for data in manifest["datasets"]],
+        "settings": manifest["settings"],
+        "arrays": [[file["blake2b"] for file in split["files"].values()]
+                   for split in manifest["splits"].values()],
+    }  # fmt: skip
+    return digest_bytes(orjson.dumps(decides, option=orjson.OPT_SORT_KEYS))
+
+
+def _split(stream: Stream, split: str) -> list[Array]:
+    return [
+        stream.documents[begin:end] for begin, end in split_bounds(split, len(stream.documents))
+    ]
+
+
+def _train_order(
+    streams: Sequence[Stream], chosen: Sequence[Array], lengths: Array, settings: IndexRun
+) -> tuple[Order, list[dict[str, Any]]]:
+    """The training samples, and what each source was asked for and got."""
+    present = [i for i, part in enumerate(chosen) if lengths[part].sum(dtype=np.int64) > 0]
+    if not present:
+        return EMPTY, []
+    tokens = [int(lengths[chosen[i]].sum(dtype=np.int64)) for i in present]
+    weights = [streams[i].weight for i in present]
+    if len(present) == 1 or None in weights:
+        documents = np.concatenate([chosen[i] for i in present])
+        order = _draw(documents, lengths, settings, settings.train_samples, 0)
+        asked, counts = [count / sum(tokens) for count in tokens], [None] * len(present)
+    else:
+        given = [weight or 0.0 for weight in weights]
+        source, number = blend_sequence(given, settings.train_samples)
+        counts = np.bincount(source, minlength=len(present)).tolist()
+        orders = [
+            _draw(chosen[i], lengths, settings, max(1, count), i)
+            for i, count in zip(present, counts, strict=True)
+        ]
+        order = blend_orders(orders, source, number)
+        asked = [weight / sum(given) for weight in given]
+    rows = zip(present, tokens, asked, counts, strict=True)
+    return order, [
+        {
+            "name": streams[i].name,
+            "documents": len(chosen[i]),
+            "tokens": size,
+            "weight": streams[i].weight,
+            "share": {
+                "requested": share,
+                "achieved": share if count is None else count / settings.train_samples,
+            },
+            "samples": count,
+        }
+        for i, size, share, count in rows
+    ]
+
+
+def _draw(documents: Array, lengths: Array, settings: IndexRun, samples: int, stream: int) -> Order:
+    """Training samples of one stream, in the order that the settings ask for."""
+    size, length, seed = lengths[documents], settings.sequence_length, settings.seed
+    if settings.order == "megatron":
+        return megatron_order(documents, size, length=length, samples=samples, seed=seed)
+    return stable_order(documents, size, length=length, samples=samples, seed=seed, stream=stream)
+
+
+def _pass_order(documents: Array, lengths: Array, settings: IndexRun) -> Order:
+    """All documents once, for evaluation."""
+    size = lengths[documents]
+    if not size.sum(dtype=np.int64):
+        return EMPTY
+    if settings.order == "megatron":
+        return megatron_order(
+            documents, size, length=settings.sequence_length, samples=None, seed=settings.seed
+        )
+    return once_order(documents, size, length=settings.sequence_length)
+
+
+def _facts(
+    documents: Array, lengths: Array, order: Order, samples: int, length: int
+) -> dict[str, Any]:
+    """Counts of one split. ``targets``: tokens to predict in one pass, each counted once."""
+    tokens = int(lengths[documents].sum(dtype=np.int64))
+    return {
+        "documents": len(documents),
+        "tokens": tokens,
+        "samples": len(order.shuffle),
+        "samples_used": samples,
+        "targets": max(0, tokens - 1),
+        "epochs": round(samples * length / tokens, 4) if tokens else 0.0,
+    }
+
+
+def _save(order: Order, folder: Path, split: str) -> dict[str, Any]:
+    """Write the three arrays; their names, sizes and hashes."""
+    files = {}
+    for name in ARRAYS:
+        path = folder / f"{split}.{name}.npy"
+        with path.open("wb") as file:
+            np.save(file, getattr(order, name))
+        files[path.name] = {"bytes": path.stat().st_size, "blake2b": digest_file(path)}
+    return files

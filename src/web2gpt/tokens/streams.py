@@ -1,0 +1,150 @@
+"""The datasets and sources that samples are drawn from.
+
+Documents have one numbering over all datasets of a run: document d of dataset k has the number
+``first_document`` of k plus d; with one dataset, numbers are those of its .idx. A stream is what
+is split and weighted as a whole: a dataset, or one source of a dataset.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet
+
+from web2gpt.errors import ConfigError, InputError
+from web2gpt.tokens.indexed import IndexedDataset
+from web2gpt.tokens.vocabulary import Vocabulary
+
+Array = npt.NDArray[Any]
+CHUNK = 1 << 26  # bytes read at a time
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Documents [n] of one source, by their numbers, in order; ``weight`` is None where none is."""
+
+    name: str
+    documents: Array
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class NamedDataset:
+    """A dataset under its name; ``sources`` is its documents.parquet, if it has one."""
+
+    name: str
+    data: IndexedDataset
+    first_document: int
+    sources: Path | None
+
+    @property
+    def numbers(self) -> Array:
+        """The numbers of its documents [documents]."""
+        return self.first_document + np.arange(len(self.data))
+
+
+def open_datasets(
+    prefixes: Sequence[tuple[str, Path]], documents: Mapping[str, Path]
+) -> list[NamedDataset]:
+    """The datasets in the order given, numbered through; several may have one name."""
+    datasets, first = [], 0
+    for name, prefix in prefixes:
+        data = IndexedDataset(prefix)
+        datasets.append(NamedDataset(name, data, first, documents.get(name)))
+        first += len(data)
+    return datasets
+
+
+def make_streams(
+    datasets: Sequence[NamedDataset], weights: Mapping[str, float], *, whole: bool
+) -> list[Stream]:
+    """One stream for each source; with ``whole``, sources of one dataset that have the same weight
+    stay together.
+
+    A weight is that of a source or of a whole dataset. Raises ``ConfigError`` where some streams
+    have a weight and others none.
+    """
+    found: dict[str, list[Array]] = {}
+    given: dict[str, float | None] = {}
+    for dataset in datasets:
+        sources = _by_source(dataset)
+        own = {name: weights.get(name, weights.get(dataset.name)) for name in sources}
+        if whole and len(set(own.values())) == 1:
+            sources, own = {dataset.name: dataset.numbers}, {dataset.name: own.popitem()[1]}
+        for name, documents in sources.items():
+            found.setdefault(name, []).append(documents)
+        given |= own
+    missing = [name for name, weight in given.items() if weight is None]
+    if 0 < len(missing) < len(given):
+        raise ConfigError(
+            f"weight: {missing[0]!r} has none, others have; give one to each source, or to none "
+            "(then all documents are seen equally often)."
+        )
+    return [Stream(name, np.concatenate(parts), given[name]) for name, parts in found.items()]
+
+
+def all_lengths(datasets: Sequence[NamedDataset]) -> Array:
+    """Lengths in tokens [documents] by document number."""
+    if len(datasets) == 1:
+        return datasets[0].data.lengths
+    return np.concatenate([dataset.data.lengths for dataset in datasets])
+
+
+def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Read .bin and .idx once: their sizes and hashes, as the manifest has them.
+
+    Raises ``InputError`` if an id is not of the vocabulary.
+    """
+    data, largest = dataset.data, -1
+    tokens_hash = blake2b(digest_size=32)
+    step = CHUNK // data.dtype.itemsize
+    for begin in range(0, len(data.tokens), step):
+        chunk = data.tokens[begin : begin + step]
+        tokens_hash.update(chunk.data)
+        largest = max(largest, int(chunk.max()))
+    if largest >= vocabulary.size:
+        raise InputError(
+            f"{data.bin}: holds the id {largest}, but the tokenizer has {vocabulary.size} tokens; "
+            "it was made with another tokenizer: name that one with tokenizer.path."
+        )
+    return {
+        "name": dataset.name,
+        "prefix": str(data.prefix),
+        "first_document": dataset.first_document,
+        "documents": len(data),
+        "tokens": len(data.tokens),
+        "bin": {"bytes": data.bin.stat().st_size, "blake2b": tokens_hash.hexdigest()},
+        "idx": {"bytes": data.idx.stat().st_size, "blake2b": digest_file(data.idx)},
+    }
+
+
+def digest_file(path: Path) -> str:
+    """blake2b-256 of a file's content, in hex."""
+    digest = blake2b(digest_size=32)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _by_source(dataset: NamedDataset) -> dict[str, Array]:
+    """The dataset's documents by source, in the order in which sources first appear."""
+    numbers = dataset.numbers
+    if dataset.sources is None:
+        return {dataset.name: numbers}
+    column = pyarrow.parquet.read_table(dataset.sources, columns=["source"])["source"]
+    if len(column) != len(dataset.data):
+        raise InputError(
+            f"{dataset.sources}: {len(column):,} rows, but {dataset.data.idx} has "
+            f"{len(dataset.data):,} documents; they are not of one run: run tokenize again."
+        )
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    names = encoded.dictionary.to_pylist()
+    if len(names) <= 1:
+        return {names[0] if names and names[0] else dataset.name: numbers}
+    return {name: numbers[codes == code] for code, name in enumerate(names)}
