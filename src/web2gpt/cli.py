@@ -9,14 +9,18 @@ from pathlib import Path
 
 import typer
 
+from web2gpt.checkpoint.command import checkpoint, merge_checkpoint
 from web2gpt.clean.command import clean, decontaminate
 from web2gpt.config import command as config
 from web2gpt.demo.command import demo
 from web2gpt.errors import Web2gptError
+from web2gpt.evaluate.command import evaluate
 from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
+from web2gpt.tokens import command as tokens
+from web2gpt.sample.command import sample
 from web2gpt.urls.command import urls
 
 
@@ -37,12 +41,20 @@ app.add_typer(config.app, name="config")
 app.command()(demo)
 app.command()(urls)
 app.command()(statistics)
+app.add_typer(tokens.app, name="tokens")
+app.command()(tokens.tokenizer)
+app.command()(tokens.tokenize)
+app.command()(tokens.index)
 app.command()(report)
 app.command()(extract)
 app.command()(clean)
 app.add_typer(decontaminate, name="decontaminate")
 app.command("fetch")(fetch_command(serve_folder))
 app.command()(manifest)
+app.command()(merge_checkpoint)
+app.add_typer(checkpoint, name="checkpoint")
+app.command()(sample)
+app.command()(evaluate)
 
 
 def main() -> None:
