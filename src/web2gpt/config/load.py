@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, TypeVar
 
 import yaml
@@ -15,6 +16,8 @@ from web2gpt.config.root import Config
 from web2gpt.errors import ConfigError
 
 S = TypeVar("S", bound=Settings)
+SHORT = Repr()
+SHORT.maxstring = SHORT.maxother = 80
 
 
 def load_config(values: Mapping[str, Any]) -> Config:
@@ -33,7 +36,7 @@ def load_config(values: Mapping[str, Any]) -> Config:
 def read_config(path: Path) -> Config:
     """Validate the configuration in a YAML file."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file; the configuration is one YAML file.") from error
     except OSError as error:
@@ -50,8 +53,20 @@ def parse_settings(kind: type[S], text: str) -> S:
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        lines = dict.fromkeys(_explain(kind, detail) for detail in error.errors())
+        details = error.errors()
+        lines = dict.fromkeys(_explain(kind, one) for one in details if not _follows(one, details))
         raise ConfigError("\n".join(lines)) from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, but a key that stands twice is a fault; else the last one would win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key in keys:
+            if key != "<<" and keys.count(key) > 1:
+                raise yaml.YAMLError(f"the key {key!r} stands twice, {node.start_mark}")
+        return super().construct_mapping(node, deep)
 
 
 def dump_config(config: Config) -> str:
@@ -60,7 +75,7 @@ def dump_config(config: Config) -> str:
 
 
 def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
-    key = ".".join(str(part) for part in detail["loc"])
+    key = ".".join(str(part) for part in detail["loc"]).encode("unicode_escape").decode()
     message = detail["msg"].removeprefix("Value error, ")
     match detail["type"]:
         case "extra_forbidden":
@@ -70,7 +85,15 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
         case "value_error":
             return f"{key}: {message}" if key else message
         case _:
-            return f"{key}: {detail['input']!r} is not allowed: {message[0].lower()}{message[1:]}"
+            value = SHORT.repr(detail["input"])
+            return f"{key}: {value} is not allowed: {message[0].lower()}{message[1:]}"
+
+
+def _follows(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """Whether a list counts as too short only because its items are wrong, which is told."""
+    where = detail["loc"]
+    inside = any(one["loc"][:-1][: len(where)] == where for one in details)
+    return detail["type"] == "too_short" and inside
 
 
 def _nearest(kind: type[BaseModel], detail: ErrorDetails) -> str:
