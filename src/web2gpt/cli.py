@@ -12,6 +12,7 @@ import typer
 from web2gpt.checkpoint.command import checkpoint, merge_checkpoint
 from web2gpt.clean.command import clean, decontaminate
 from web2gpt.config import command as config
+from web2gpt.dedup import command as dedup
 from web2gpt.demo.command import demo
 from web2gpt.errors import Web2gptError
 from web2gpt.evaluate.command import evaluate
@@ -19,8 +20,8 @@ from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
-from web2gpt.tokens import command as tokens
 from web2gpt.sample.command import sample
+from web2gpt.tokens import command as tokens
 from web2gpt.urls.command import urls
 
 
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(config.app, name="config")
+app.add_typer(dedup.app)
 app.command()(demo)
 app.command()(urls)
 app.command()(statistics)

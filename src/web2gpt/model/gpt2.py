@@ -122,10 +122,14 @@ class GPT2(nn.Module):
         self.head = Head(model, self.embedding.wte)
 
     def forward(self, tokens: Tensor) -> Tensor:  # (B, T) -> (B, T, V)
+        return self.head(self.hidden(tokens))  # type: ignore[no-any-return]
+
+    def hidden(self, tokens: Tensor) -> Tensor:
+        """What the head gets: (B, T) -> (B, T, C)."""
         x = self.embedding(tokens)
         for block in self.h:
             x = block(x)
-        return self.head(x)  # type: ignore[no-any-return]
+        return x  # type: ignore[no-any-return]
 
     def tensors(self) -> dict[str, nn.Parameter]:
         """The parameters under their global names; the tied embedding stands there once."""

@@ -1,0 +1,59 @@
+"""The documents of one part of the index, each once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from web2gpt.errors import InputError
+from web2gpt.io.atomic import read_json
+from web2gpt.tokens.streams import NamedDataset, open_datasets
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SplitDocuments:
+    """Documents of a part, by number, in the order of the datasets that hold them."""
+
+    datasets: list[NamedDataset]
+    numbers: Array
+
+    @classmethod
+    def open(cls, manifest: Path, split: str) -> Self:
+        """From index/manifest.json. Raises ``InputError`` if the part is empty or files miss."""
+        if not manifest.is_file():
+            raise InputError(f"{manifest}: no such file; run the stage index first.")
+        content = read_json(manifest)
+        datasets = open_datasets([(d["name"], Path(d["prefix"])) for d in content["datasets"]], {})
+        for dataset, said in zip(datasets, content["datasets"], strict=True):
+            if len(dataset.data.tokens) != said["tokens"]:
+                raise InputError(
+                    f"{dataset.data.bin}: {len(dataset.data.tokens):,} tokens, but {manifest} was "
+                    f"made from {said['tokens']:,}; run the stage index again."
+                )
+        numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))
+        if not len(numbers):
+            raise InputError(
+                f"{manifest}: its {split} part holds no document; give it a larger share in "
+                "index.split, or evaluate another part."
+            )
+        return cls(datasets, numbers)
+
+    @property
+    def tokens(self) -> int:
+        """How many there are in all."""
+        return sum(int(d.data.lengths[mine].sum(dtype=np.int64)) for d, mine in self._by_dataset())
+
+    def __iter__(self) -> Iterator[Array]:
+        for dataset, mine in self._by_dataset():
+            for number in mine:
+                yield dataset.data.get(int(number))
+
+    def _by_dataset(self) -> Iterator[tuple[NamedDataset, Array]]:
+        for dataset in self.datasets:
+            local = self.numbers - dataset.first_document
+            yield dataset, local[(local >= 0) & (local < len(dataset.data))]
