@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from web2gpt.checkpoint import huggingface
@@ -26,9 +26,13 @@ from web2gpt.io.atomic import read_json, write_bytes, write_json
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.model.gpt2 import GPT2
+from web2gpt.tokens.vocabulary import Vocabulary
 
-END_OF_TEXT = "<|endoftext|>"
-LOGITS_TOLERANCE = 1e-4  # largest absolute difference of a logit, in float32
+LOGITS_TOLERANCE = 1e-4  # largest absolute difference of a logit, from a trainer in float32
+ROUNDING = {
+    "bf16": 2.0**-3,
+    "fp16": 2.0**-6,
+}  # the same from one that rounds, of their root mean square
 LOGITS_LIMIT = 1_000_000_000  # bytes of weights up to which `verify: auto` compares logits
 
 
@@ -110,21 +114,18 @@ def write_settings(
     checkpoint: JoinedCheckpoint, tokenizer: Path, draft: Path, settings: MergeCheckpoint
 ) -> None:
     """config.json, generation_config.json, tokenizer.json and tokenizer_config.json."""
-    text = tokenizer.read_bytes()
-    known = Tokenizer.from_buffer(text)
-    size, end = known.get_vocab_size(), known.token_to_id(END_OF_TEXT)
-    if size != checkpoint.vocab_size or end is None:
+    known = Vocabulary.load(tokenizer)
+    if known.size != checkpoint.vocab_size:
         raise InputError(
-            f"{tokenizer}: {size:,} entries ({END_OF_TEXT} {'is' if end is not None else 'is not'} "
-            f"one of them), but {checkpoint.folder} was trained with {checkpoint.vocab_size:,}; "
-            "give the tokenizer that its tokens were made with."
+            f"{tokenizer}: {known.size:,} ids, but {checkpoint.folder} was trained with "
+            f"{checkpoint.vocab_size:,}; give the tokenizer that its tokens were made with."
         )
     model = checkpoint.model
-    stated = huggingface.model_config(model, size, end, settings.dtype)
+    stated = huggingface.model_config(model, known.size, known.eod_id, settings.dtype)
     write_json(draft / "config.json", stated)
-    write_json(draft / "generation_config.json", huggingface.generation_config(end))
-    write_bytes(draft / "tokenizer.json", text)
-    write_json(draft / "tokenizer_config.json", huggingface.tokenizer_config(model, END_OF_TEXT))
+    write_json(draft / "generation_config.json", huggingface.generation_config(known.eod_id))
+    write_bytes(draft / "tokenizer.json", tokenizer.read_bytes())
+    write_json(draft / "tokenizer_config.json", huggingface.tokenizer_config(model, known.eod))
 
 
 def write_weights(
@@ -187,7 +188,9 @@ def verify_logits(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeChec
     """Compare the merged model's logits with those that the trainer stored.
 
     The folder's weights are used if they are float32. Rounded ones give other logits; since they
-    were compared slice by slice, the joined float32 weights stand for them.
+    were compared slice by slice, the joined float32 weights stand for them. A trainer that
+    computed in bf16 or fp16 (its precision stands in the file's metadata) is held to 32 units of
+    its rounding; a wrongly joined tensor is off by more than the logits' own size.
     """
     reference = load_file(checkpoint.folder / REFERENCE)
     if settings.dtype == "float32":
@@ -198,12 +201,21 @@ def verify_logits(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeChec
         logits = model(reference["tokens"])
     wanted = reference["logits"]
     apart = (logits - wanted).abs().max().item() if logits.shape == wanted.shape else float("inf")
-    if not apart <= LOGITS_TOLERANCE:
+    bound = _tolerance(checkpoint, wanted)
+    if not apart <= bound:
         raise InputError(
             f"{checkpoint.folder}: the merged model's logits {tuple(logits.shape)} differ from "
             f"the trainer's {tuple(wanted.shape)} by up to {apart:.3g}, more than "
-            f"{LOGITS_TOLERANCE}; nothing was written. Take another checkpoint."
+            f"{bound:.3g}; nothing was written. Take another checkpoint."
         )
+
+
+def _tolerance(checkpoint: JoinedCheckpoint, wanted: Tensor) -> float:
+    with safe_open(checkpoint.folder / REFERENCE, framework="pt") as file:
+        precision = (file.metadata() or {}).get("precision", "fp32")
+    if precision not in ROUNDING:
+        return LOGITS_TOLERANCE
+    return ROUNDING[precision] * wanted.square().mean().sqrt().item()
 
 
 def _joined_model(checkpoint: JoinedCheckpoint) -> GPT2:

@@ -1,0 +1,353 @@
+"""Merging: any layout's slices become one Hugging Face folder, or nothing does.
+
+Checkpoints are made here from a known model, slice by slice; transformers judges the result.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer, GPT2LMHeadModel
+
+from web2gpt.checkpoint.format import KINDS, FileEntry, Index, Part, State, TensorEntry, rank_file
+from web2gpt.checkpoint.huggingface import load_model
+from web2gpt.checkpoint.inspect import describe, verify
+from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint, split_files
+from web2gpt.config.outputs import MergeCheckpoint
+from web2gpt.config.training import Model
+from web2gpt.errors import InputError
+from web2gpt.model.gpt2 import GPT2
+from web2gpt.model.initialization import initialize
+from web2gpt.parallel.split import cut, slice_of, without_padding
+
+MODEL = Model(n_layer=2, n_embd=32, n_head=4, n_positions=16, initializer_range=0.2)
+VOCAB = 263  # odd, so that every tensor rank has padding
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(["the cat and the hat that sat on the mat"] * 3, trainer)
+    assert bpe.get_vocab_size() == VOCAB
+    bpe.save(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> GPT2:
+    model = GPT2(MODEL, VOCAB).eval()
+    initialize(model.tensors(), MODEL, seed=5)
+    with torch.no_grad():
+        for name, parameter in model.tensors().items():
+            if name.endswith(".bias"):  # zeros would hide a bias that went astray
+                parameter.copy_(torch.randn_like(parameter))
+    return model
+
+
+def stage_of(name: str, pipeline: int) -> list[int]:
+    """The pipeline ranks that hold a parameter; a tied embedding stands in the first alone."""
+    if name.startswith("h."):
+        return [int(name.split(".")[1]) * pipeline // MODEL.n_layer]
+    return [pipeline - 1] if name.startswith("ln_f") else [0]
+
+
+def write_checkpoint(
+    folder: Path, gpt2: GPT2, tensor: int, pipeline: int, tied_twice: bool = False
+) -> Path:
+    """A checkpoint of ``gpt2`` as ranks of the layout write it."""
+    folder.mkdir(parents=True)
+    contents: dict[str, dict[str, torch.Tensor]] = {}
+    entries: dict[str, TensorEntry] = {}
+    padded = -(-VOCAB // (8 * tensor)) * 8 * tensor
+    for name, parameter in gpt2.tensors().items():
+        shape = tuple(parameter.shape)
+        parts = []
+        stages = stage_of(name, pipeline)
+        if tied_twice and name == "wte.weight":
+            stages = sorted({0, pipeline - 1})
+        for stage in stages:
+            for rank in range(tensor):
+                piece = slice_of(name, shape, tensor=tensor, rank=rank, padded_vocab=padded)
+                file = rank_file(rank, stage)
+                parts.append(Part.of(file, piece))
+                for number, kind in enumerate(KINDS):
+                    whole = parameter.detach() if kind == "weight" else parameter.detach().abs()
+                    local = without_padding(cut(whole * (1 if number < 2 else 2), piece), piece)
+                    contents.setdefault(file, {})[f"{kind}/{name}"] = local.contiguous()
+        entries[name] = TensorEntry(shape, tuple(parts))
+    for file, tensors in contents.items():
+        save_file(tensors, folder / file)
+    tokens = torch.arange(12)[None] * 17 % VOCAB
+    with torch.no_grad():
+        logits = gpt2(tokens)
+    save_file({"tokens": tokens, "logits": logits}, folder / "reference.safetensors")
+    layout = {"tensor": tensor, "pipeline": pipeline, "data": 1}
+    State(7, 7, 112, 1792, layout=layout).write(folder)
+    sizes = MODEL.model_dump(mode="json") | {"vocab_size": VOCAB}
+    index = Index("abc123", 7, sizes, entries, {})
+    reindex(folder, index)
+    return folder
+
+
+def reindex(folder: Path, index: Index) -> None:
+    """Write index.json with the checksums that the files have now."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != "index.json")
+    replace(index, files={name: FileEntry.of(folder / name) for name in names}).write(folder)
+
+
+def change(folder: Path, file: str, edit: Callable[[dict[str, torch.Tensor]], Any]) -> None:
+    """Edit the tensors of a file, and give it a right checksum again."""
+    tensors = load_file(folder / file)
+    edit(tensors)
+    save_file(tensors, folder / file)
+    reindex(folder, Index.read(folder))
+
+
+def merge(folder: Path, tokenizer: Path, **settings: Any) -> Path:
+    root = folder.parent
+    done = root / "done.json"
+    done.write_text(json.dumps({"checkpoint": str(folder), "identity": "abc123", "step": 7}))
+    files = MergeFiles(done, tokenizer, root / "model", root / "work")
+    merge_checkpoint(files, MergeCheckpoint(**settings))
+    return root / "model"
+
+
+LAYOUTS = [(1, 1, False), (2, 1, False), (4, 1, False), (1, 2, True), (2, 2, False), (2, 2, True)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_transformers_loads_the_merged_model_of_any_layout(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path, layout: tuple[int, int, bool]
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, *layout)
+    model = merge(folder, tokenizer)
+    theirs, info = GPT2LMHeadModel.from_pretrained(model, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    assert not info["mismatched_keys"]
+    assert theirs.config.vocab_size == VOCAB
+    reference = load_file(folder / "reference.safetensors")
+    with torch.no_grad():
+        logits = theirs.eval()(reference["tokens"]).logits
+    torch.testing.assert_close(logits, reference["logits"], atol=1e-4, rtol=0)
+
+
+def test_the_same_bytes_for_every_layout(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    merged = set()
+    for tensor, pipeline in ((1, 1), (4, 2)):
+        folder = write_checkpoint(tmp_path / f"{tensor}" / "step", gpt2, tensor, pipeline)
+        merged.add((merge(folder, tokenizer) / "model.safetensors").read_bytes())
+    assert len(merged) == 1
+
+
+def test_the_folder_stands_alone(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    model = merge(write_checkpoint(tmp_path / "step", gpt2, 2, 1), tokenizer)
+    theirs = AutoTokenizer.from_pretrained(model)
+    text = "the cat sat on <|endoftext|> the mat ñ"
+    ours = Tokenizer.from_file(str(tokenizer)).encode(text).ids
+    assert theirs(text)["input_ids"] == ours
+    assert theirs.decode(ours) == text
+    assert theirs.eos_token_id == 0
+    config = json.loads((model / "config.json").read_text())
+    assert config["eos_token_id"] == config["bos_token_id"] == 0
+    assert str(tmp_path) not in (model / "config.json").read_text()
+    generation = GPT2LMHeadModel.from_pretrained(model).generation_config
+    assert generation.eos_token_id == 0
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_chosen_dtype_is_what_transformers_finds(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path, dtype: str
+) -> None:
+    model = merge(write_checkpoint(tmp_path / "step", gpt2, 2, 1), tokenizer, dtype=dtype)
+    theirs = GPT2LMHeadModel.from_pretrained(model, dtype="auto")
+    assert theirs.dtype == getattr(torch, dtype)
+    for name, parameter in gpt2.tensors().items():
+        value = theirs.transformer.state_dict()[name]
+        value = value.t() if value.shape != parameter.shape or "c_" in name else value
+        assert torch.equal(value, parameter.detach().to(theirs.dtype)), name
+
+
+def test_large_weights_are_split_into_files_that_transformers_joins(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    model = merge(folder, tokenizer, max_file_bytes=40_000)
+    files = sorted(model.glob("model-*.safetensors"))
+    assert len(files) > 1 and not (model / "model.safetensors").exists()
+    _, info = GPT2LMHeadModel.from_pretrained(model, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    ours, _ = load_model(model)
+    for name, parameter in ours.tensors().items():
+        assert torch.equal(parameter, gpt2.tensors()[name])
+
+
+def test_files_are_filled_up_to_their_size() -> None:
+    shapes = {"a": (10,), "b": (10,), "c": (30,), "d": (1,)}
+    plan = split_files(shapes, MergeCheckpoint(max_file_bytes=80))
+    assert list(plan.values()) == [["a", "b"], ["c"], ["d"]]
+    assert next(iter(plan)) == "model-00001-of-00003.safetensors"
+
+
+def test_weights_of_an_earlier_merge_do_not_stay(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    merge(folder, tokenizer, max_file_bytes=40_000)
+    model = merge(folder, tokenizer)
+    assert sorted(path.name for path in model.iterdir()) == [
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+
+
+def test_replicas_that_differ_are_refused_by_name_and_size(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+
+    def drift(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["weight/h.1.ln_2.bias"][3] += 0.25
+
+    change(folder, rank_file(1, 0), drift)
+    with pytest.raises(InputError, match=r"h\.1\.ln_2\.bias .* 1 of 32 values .* 0\.25"):
+        merge(folder, tokenizer)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_tied_copy_that_differs_is_refused(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 2, tied_twice=True)
+    change(folder, rank_file(0, 1), lambda tensors: tensors["weight/wte.weight"][5].neg_())
+    with pytest.raises(InputError, match=r"wte\.weight is not the same"):
+        merge(folder, tokenizer)
+
+
+def test_missing_and_unknown_keys_are_refused(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    spoiled = tmp_path / "missing" / "step"
+    shutil.copytree(folder, spoiled)
+    change(spoiled, rank_file(0, 0), lambda tensors: tensors.pop("weight/ln_f.bias"))
+    with pytest.raises(InputError, match=r"weight/ln_f\.bias is missing"):
+        merge(spoiled, tokenizer)
+    spoiled = tmp_path / "unknown" / "step"
+    shutil.copytree(folder, spoiled)
+    change(spoiled, rank_file(0, 0), lambda t: t.update({"weight/extra": torch.zeros(1)}))
+    with pytest.raises(InputError, match=r"weight/extra is not in index\.json"):
+        merge(spoiled, tokenizer)
+
+
+def test_a_gap_between_slices_is_refused(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    index = Index.read(folder)
+    entry = index.tensors["h.0.mlp.c_fc.bias"]
+    half = replace(entry, parts=entry.parts[:1])
+    tensors = {**index.tensors, "h.0.mlp.c_fc.bias": half}
+    for kind in KINDS:
+        change(folder, rank_file(1, 0), lambda t, kind=kind: t.pop(f"{kind}/h.0.mlp.c_fc.bias"))
+    reindex(folder, replace(index, tensors=tensors))
+    with pytest.raises(InputError, match=r"slices of h\.0\.mlp\.c_fc\.bias cover 64 of 128"):
+        merge(folder, tokenizer)
+
+
+def test_logits_that_are_not_the_trainers_are_refused(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    change(folder, "reference.safetensors", lambda tensors: tensors["logits"][0, 3].add_(2e-4))
+    with pytest.raises(InputError, match=r"logits .* differ from the trainer's .* 0\.0002"):
+        merge(folder, tokenizer)
+    assert not (tmp_path / "model").exists()
+    merge(folder, tokenizer, verify="slices")
+
+
+def test_a_trainer_that_rounds_is_held_to_its_rounding(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    reference = load_file(folder / "reference.safetensors")
+    rounded = GPT2(MODEL, VOCAB).to(torch.bfloat16).eval()
+    rounded.load_state_dict(gpt2.state_dict())
+    with torch.no_grad():
+        reference["logits"] = rounded(reference["tokens"]).float()
+    path = folder / "reference.safetensors"
+    save_file(reference, path, metadata={"precision": "bf16"})
+    reindex(folder, Index.read(folder))
+    merge(folder, tokenizer)
+    reference["logits"] = reference["logits"].roll(1, dims=1)
+    save_file(reference, path, metadata={"precision": "bf16"})
+    reindex(folder, Index.read(folder))
+    with pytest.raises(InputError, match="differ from the trainer's"):
+        merge(folder, tokenizer)
+
+
+def test_a_value_that_the_dtype_cannot_hold_is_refused(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    change(folder, rank_file(0, 0), lambda t: t["weight/wpe.weight"][2, 2].fill_(1e6))
+    with pytest.raises(InputError, match=r"wpe\.weight: .*float16"):
+        merge(folder, tokenizer, dtype="float16")
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    with (folder / rank_file(0, 0)).open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\x7f")
+    with pytest.raises(InputError, match="checksum"):
+        merge(folder, tokenizer)
+    with pytest.raises(InputError, match="checksum"):
+        verify(folder)
+
+
+def test_another_tokenizer_is_refused(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    other = Tokenizer.from_file(str(tokenizer))
+    other.add_tokens(["extra"])
+    other.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(InputError, match=r"264 ids, but .* trained with 263"):
+        merge(folder, tmp_path / "tokenizer.json")
+
+
+def test_a_second_copy_finds_the_work_done(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    model = merge(folder, tokenizer)
+    before = (model / "model.safetensors").stat().st_mtime_ns
+    merge(folder, tokenizer)
+    assert (model / "model.safetensors").stat().st_mtime_ns == before
+    summaries = capsys.readouterr().out.splitlines()
+    assert len(summaries) == 2 and summaries[0] == summaries[1]
+
+
+def test_inspect_and_verify_say_what_a_checkpoint_holds(tmp_path: Path, gpt2: GPT2) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 2)
+    text = describe(folder)
+    for part in ("abc123", "1,792 tokens", "tensor 2, pipeline 2", "vocabulary 263"):
+        assert part in text
+    assert "is sound" in verify(folder)
+    change(folder, rank_file(1, 1), lambda t: t["exp_avg_sq/h.1.mlp.c_fc.bias"][0].neg_())
+    with pytest.raises(InputError, match="negative"):
+        verify(folder)
+    change(folder, rank_file(1, 1), lambda t: t["exp_avg_sq/h.1.mlp.c_fc.bias"][0].fill_(torch.nan))
+    with pytest.raises(InputError, match="1 values that are not finite"):
+        verify(folder)
