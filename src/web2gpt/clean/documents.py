@@ -20,9 +20,9 @@ def clean_documents(job: ShardJob, settings: Clean) -> None:
         text = mend(document["text"])
         figures["fixed"] += text != document["text"]
         document["text"] = collapse_whitespace(text) if settings.whitespace else text
-        if "short" in judges:
-            figures[length_rule] += 1
         for name, judge in judges.items():
+            if name == "short":
+                figures[length_rule] += 1
             if (figure := judge(document)) is not None:
                 figures[f"{name}_characters"] += len(document["text"])
                 job.drop(document, name, figure)
