@@ -22,6 +22,7 @@ from web2gpt.io.command import statistics
 from web2gpt.report.command import manifest, report
 from web2gpt.sample.command import sample
 from web2gpt.tokens import command as tokens
+from web2gpt.train.command import train
 from web2gpt.urls.command import urls
 
 
@@ -57,6 +58,7 @@ app.command()(merge_checkpoint)
 app.add_typer(checkpoint, name="checkpoint")
 app.command()(sample)
 app.command()(evaluate)
+app.command()(train)
 
 
 def main() -> None:

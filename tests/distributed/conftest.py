@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pool import Worlds, start_fork_server  # noqa: E402
+from pool import Worlds, start_fork_server
 
 
 @pytest.fixture(scope="session")

@@ -95,7 +95,10 @@ class Worlds:
 def start_fork_server(folder: Path) -> None:
     """Set the environment that ranks inherit; must come before the first rank."""
     os.environ.update(
-        DS_ACCELERATOR="cpu", OMP_NUM_THREADS="1", TORCH_EXTENSIONS_DIR=str(folder), CXX="/bin/false"
+        DS_ACCELERATOR="cpu",
+        OMP_NUM_THREADS="1",
+        TORCH_EXTENSIONS_DIR=str(folder),
+        CXX="/bin/false",
     )
     CONTEXT.set_forkserver_preload(PRELOAD)
 
@@ -107,9 +110,9 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
     )
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    from web2gpt.parallel.processes import join
+    from web2gpt.parallel.processes import join, meeting_by_address
 
-    join(rank, size, f"tcp://127.0.0.1:{port}", threads=1)
+    join(meeting_by_address(f"127.0.0.1:{port}", rank, size), rank, size, threads=1)
     while True:
         try:
             function, arguments = pipe.recv()

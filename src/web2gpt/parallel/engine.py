@@ -7,6 +7,7 @@ Without a pipeline DeepSpeed's plain engine runs ``GPT2`` with its layers split;
 pipeline engine runs the stages.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ class Engine:
             loss = self._train_plain(micro_batches)
         skipped = self.deepspeed.skipped_steps > skipped_before
         norm = self._norm if self.setup.layout.zero == 0 else self.deepspeed.get_global_grad_norm()
-        return StepResult(loss, float(norm), skipped)
+        return StepResult(loss, math.nan if norm is None else float(norm), skipped)
 
     @torch.no_grad()
     def evaluate(self, micro_batches: Iterator[MicroBatch], count: int) -> float:

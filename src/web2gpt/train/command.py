@@ -1,0 +1,33 @@
+"""The command train."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from web2gpt.config.flags import with_settings
+from web2gpt.config.train_stage import TrainStage
+
+STOPPED = 75
+
+
+@with_settings(TrainStage)
+def train(
+    *,
+    index: Annotated[Path, typer.Option(help="manifest.json of the sample index")],
+    tokenizer: Annotated[Path, typer.Option(help="tokenizer.json of the run's tokens")],
+    output: Annotated[Path, typer.Option(help="folder for done.json, metrics and TensorBoard")],
+    checkpoints: Annotated[Path, typer.Option(help="folder of checkpoints, by identity")],
+    work: Annotated[Path, typer.Option(help="work folder")],
+    settings: TrainStage,
+) -> None:
+    """Train GPT-2 under the configured layout; carries on from its last checkpoint.
+
+    One process a rank is started on this node: the same command for one CPU process, several GPUs,
+    or several nodes (NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT set, or srun).
+    """
+    from web2gpt.train.stage import TrainFiles, train_run
+
+    files = TrainFiles(index, tokenizer, output, checkpoints, work)
+    if not train_run(files, settings):
+        raise typer.Exit(STOPPED)

@@ -1,0 +1,78 @@
+"""The curves of a run: metrics.jsonl, and the same for TensorBoard.
+
+They lie beside the run's checkpoints while it runs. Invariant: after a resume they hold each step
+once, as an unbroken run's would: rows after the checkpoint are dropped, and TensorBoard's file is
+written again from those that stay.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from tensorboardX import SummaryWriter
+
+from web2gpt.io.atomic import write_bytes
+
+ROWS = "metrics.jsonl"
+CURVES = "tensorboard"
+
+Row = Mapping[str, Any]
+
+
+class Metrics:
+    """``Metrics(folder, step).add({"step": 1, "loss": 3.2})``.
+
+    ``step`` is the last whose rows stay: the checkpoint's that the run carries on from.
+    """
+
+    def __init__(self, folder: Path, step: int):
+        self._rows = folder / ROWS
+        kept = [row for row in read_rows(self._rows) if row["step"] <= step]
+        write_bytes(self._rows, b"".join(_line(row) for row in kept))
+        shutil.rmtree(folder / CURVES, ignore_errors=True)
+        self._curves = SummaryWriter(str(folder / CURVES), flush_secs=10)
+        for row in kept:
+            self._draw(row)
+        self._file = self._rows.open("ab", buffering=0)
+
+    def close(self) -> None:
+        self._file.close()
+        self._curves.close()
+
+    def sync(self) -> None:
+        """To be called before a checkpoint: its rows must not be lost while it stays."""
+        os.fsync(self._file.fileno())
+
+    def last_values(self) -> dict[str, Any]:
+        """The last value of each column."""
+        values: dict[str, Any] = {}
+        for row in read_rows(self._rows):
+            values.update(row)
+        return values
+
+    def add(self, row: Row) -> None:
+        """Append a row. ``step`` is required; what is no number is not drawn."""
+        row = {**row, "time": round(time.time(), 3)}
+        self._file.write(_line(row))
+        self._draw(row)
+
+    def _draw(self, row: Row) -> None:
+        for name, value in row.items():
+            if name not in ("step", "time") and isinstance(value, int | float):
+                self._curves.add_scalar(name, value, row["step"], walltime=row["time"])
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a metrics.jsonl; a last line that a kill cut short is left out."""
+    if not path.exists():
+        return []
+    complete = path.read_bytes().rpartition(b"\n")[0]
+    return [orjson.loads(line) for line in complete.splitlines()]
+
+
+def _line(row: Row) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)

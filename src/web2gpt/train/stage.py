@@ -1,0 +1,140 @@
+"""The stage train: from the sample index to a finished run of checkpoints.
+
+Holds the work folder's lease while the ranks run, so that a run never trains twice at once, and
+publishes done.json, metrics.jsonl and tensorboard/ together at the end.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from web2gpt.checkpoint.identity import deciding, identity_of, record_identity
+from web2gpt.config.train_stage import TrainStage
+from web2gpt.config.versions import VERSIONS
+from web2gpt.errors import ConfigError, InputError
+from web2gpt.io.atomic import read_json
+from web2gpt.io.work import WorkFolder
+from web2gpt.parallel.legal import check_combination
+from web2gpt.train.device import choose_device
+from web2gpt.train.job import DONE, Job
+from web2gpt.train.launcher import run_ranks
+from web2gpt.train.nodes import Nodes
+
+METRICS = "metrics.jsonl"
+CURVES = "tensorboard"
+
+
+@dataclass(frozen=True)
+class TrainFiles:
+    """Where the stage reads and writes. ``output`` is the folder of what is published."""
+
+    index: Path
+    tokenizer: Path
+    output: Path
+    checkpoints: Path
+    work: Path
+
+
+def train_run(files: TrainFiles, stage: TrainStage) -> bool:
+    """Run the stage. False if it was stopped on request, and can be carried on."""
+    check_combination(stage.train, stage.parallel)
+    nodes = Nodes.of()
+    device = choose_device(stage.train, stage.parallel, nodes=nodes.count)
+    manifest = read_manifest(files, stage)
+    decides = deciding(stage, manifest, _start(stage))
+    identity = identity_of(decides)
+    vocab_size = manifest["tokenizer"]["vocab_size"]
+    run_folder = files.checkpoints / identity
+    job = Job(stage, files.index, vocab_size, identity, run_folder, files.work, device)
+    if nodes.rank > 0:
+        return _help(job, nodes)
+    settings = stage.model_dump(mode="json")
+    mapping = {
+        "stage": "train",
+        "version": VERSIONS["train"],
+        "identity": identity,
+        "settings": settings,
+    }
+    with WorkFolder(files.work, mapping) as work:
+        if not work.is_published(_published(files.output)):
+            news = record_identity(files.checkpoints, decides)
+            if news:
+                print(f"train: {news}", flush=True)
+            if not run_ranks(job, nodes):
+                return False
+            _publish(work, job, files.output)
+    print(_summary(read_json(files.output / DONE)), flush=True)
+    return True
+
+
+def read_manifest(files: TrainFiles, stage: TrainStage) -> Mapping[str, Any]:
+    """The index's manifest. Raises ``InputError`` if it does not fit tokenizer or model."""
+    try:
+        manifest: Mapping[str, Any] = read_json(files.index)
+    except FileNotFoundError as error:
+        raise InputError(f"{files.index}: no such file; run the stage index first.") from error
+    length = manifest["settings"]["sequence_length"]
+    if length != stage.model.n_positions:
+        raise ConfigError(
+            f"model.n_positions = {stage.model.n_positions}, but {files.index} was made for "
+            f"{length}; run index again"
+        )
+    _check_tokenizer(files, manifest)
+    return manifest
+
+
+def _check_tokenizer(files: TrainFiles, manifest: Mapping[str, Any]) -> None:
+    found = blake2b(files.tokenizer.read_bytes(), digest_size=32).hexdigest()
+    if found != manifest["tokenizer"]["blake2b"]:
+        raise InputError(
+            f"{files.tokenizer}: not the tokenizer that {files.index} was made with; "
+            "run index again"
+        )
+
+
+def _start(stage: TrainStage) -> Mapping[str, Any] | None:
+    """Identity and step of the checkpoint that the run extends."""
+    if stage.train.continue_from is None:
+        return None
+    try:
+        index = read_json(Path(stage.train.continue_from) / "index.json")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"train.continue_from: {stage.train.continue_from} is no checkpoint; give a folder "
+            "such as results/runs/demo/checkpoints/<identity>/step_00000400"
+        ) from error
+    return {"identity": index["identity"], "step": index["step"]}
+
+
+def _published(output: Path) -> list[Path]:
+    return [output / DONE, output / METRICS, *sorted((output / CURVES).glob("*"))]
+
+
+def _publish(work: WorkFolder, job: Job, output: Path) -> None:
+    """Move done.json to its place, and copies of the curves."""
+    shutil.rmtree(output / CURVES, ignore_errors=True)
+    shutil.copyfile(job.run_folder / METRICS, work.path / METRICS)
+    shutil.copytree(job.run_folder / CURVES, work.path / CURVES, dirs_exist_ok=True)
+    files = {work.path / name: output / name for name in (METRICS, DONE)}
+    for path in sorted((work.path / CURVES).iterdir()):
+        files[path] = output / CURVES / path.name
+    work.publish(files)
+
+
+def _help(job: Job, nodes: Nodes) -> bool:
+    """A node after the first: its ranks only; lease and results are the first node's."""
+    own = replace(job, work=job.work / f"node_{nodes.rank:04d}")
+    own.work.mkdir(parents=True, exist_ok=True)
+    return run_ranks(own, nodes)
+
+
+def _summary(done: Mapping[str, Any]) -> str:
+    valid = done["valid_loss"]
+    return (
+        f"train: step {done['step']:,}, {done['tokens']:,} tokens, loss {done['loss']:.4f}"
+        f"{'' if valid is None else f', validation loss {valid:.4f}'}, "
+        f"{done['seconds']:,.0f} s; {done['checkpoint']}"
+    )

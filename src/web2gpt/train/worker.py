@@ -1,0 +1,69 @@
+"""One rank: ``python -m web2gpt.train.worker RUN.JSON LAUNCHER_PID``, started by the launcher.
+
+It dies with the launcher. Its error, if any, goes to the log folder with the time, so that the
+launcher can show the first one.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+from web2gpt.errors import Web2gptError
+from web2gpt.io.atomic import write_json
+from web2gpt.train.job import Job
+from web2gpt.train.launcher import RENDEZVOUS, STOPPED
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Run this rank; the exit code tells the launcher how it went."""
+    path, launcher = Path(sys.argv[1]), int(sys.argv[2])
+    die_with(launcher)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher tells when to stop
+    job, rank = Job.read(path), int(os.environ["RANK"])
+    try:
+        finished = run(job, rank)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shall tell it
+        known = isinstance(error, Web2gptError)
+        report = {
+            "time": time.time(),
+            "rank": rank,
+            "is_known": known,
+            "message": str(error) if known else traceback.format_exc(),
+        }
+        write_json(job.work / "logs" / f"rank_{rank:04d}.error.json", report)
+        os._exit(1)  # peers may be gone: do not wait for them
+    sys.stderr.flush()
+    os._exit(0 if finished else STOPPED)
+
+
+def run(job: Job, rank: int) -> bool:
+    """Join the others and train."""
+    warnings.filterwarnings("ignore", message=".*(autograd kernel was not registered|deprecated).*")
+    from web2gpt.parallel.processes import join, meeting_by_address, meeting_by_file
+    from web2gpt.train.trainer import train
+
+    size, address = int(os.environ["WORLD_SIZE"]), os.environ["WEB2GPT_MEETING"]
+    if address:
+        store = meeting_by_address(address, rank, size)
+    else:
+        store = meeting_by_file(job.work / RENDEZVOUS, rank, size)
+    device = join(store, rank, size, threads=job.stage.train.threads)
+    return train(job, device)
+
+
+def die_with(launcher: int) -> None:
+    """Have the kernel kill this process when the launcher dies, or end if it already has."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != launcher:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
