@@ -112,7 +112,7 @@ def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
     restart counts once."""
     steps: dict[tuple[int, bool], dict[str, Any]] = {}
     for line in _lines(path, "train/metrics.jsonl", missing):
-        if isinstance(line.get("step"), int):
+        if type(line.get("step")) is int:
             steps[line["step"], "valid_loss" in line] = line
     return [steps[key] for key in sorted(steps)]
 
@@ -121,7 +121,7 @@ def _curve(metrics: list[dict[str, Any]], name: str) -> Curve:
     points = [
         (line["step"], float(line[name]))
         for line in metrics
-        if isinstance(line.get(name), int | float)
+        if type(line.get(name)) in (int, float)
     ]
     return Curve(tuple(step for step, _ in points), tuple(value for _, value in points))
 
