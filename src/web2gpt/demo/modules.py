@@ -37,12 +37,12 @@ def read_modules() -> Iterator[dict[str, Any]]:
     standard = sorted(
         name for name in sys.stdlib_module_names if name[0] != "_" and name not in LEFT_OUT
     )
-    with _Reader() as reader:
+    with ModuleReader() as reader:
         for name in (*standard, *PACKAGES):
             yield from _read_tree(reader, name, deep=name in standard or name in DEEP)
 
 
-def _read_tree(reader: "_Reader", name: str, *, deep: bool) -> Iterator[dict[str, Any]]:
+def _read_tree(reader: "ModuleReader", name: str, *, deep: bool) -> Iterator[dict[str, Any]]:
     module = reader.read(name)
     if module is None:
         return
@@ -51,8 +51,14 @@ def _read_tree(reader: "_Reader", name: str, *, deep: bool) -> Iterator[dict[str
         yield from _read_tree(reader, submodule, deep=True)
 
 
-class _Reader:
-    """The child process, started again whenever a module has killed or stopped it."""
+class ModuleReader:
+    """The child process, started again whenever a module has killed or stopped it.
+
+    ``path`` is a further folder to find modules in.
+    """
+
+    def __init__(self, path: Path | None = None):
+        self._path = path
 
     def __enter__(self) -> Self:
         self._home = tempfile.TemporaryDirectory()
@@ -93,6 +99,8 @@ class _Reader:
             "COLUMNS": "80",
             "LC_ALL": "C.UTF-8",
         }
+        if self._path is not None:
+            environment["PYTHONPATH"] = str(self._path)
         return subprocess.Popen(
             [sys.executable, "-s", "-B", "-P", str(Path(__file__).with_name("reading.py"))],
             stdin=subprocess.PIPE,

@@ -95,10 +95,14 @@ def _robots(site: Site) -> None:
 
 
 def _missing(site: Site) -> None:
+    """Pages that are gone, and one whose host gets its TLS wrong: the demo is served without."""
     for number in range(1, NOT_FOUND + 1):
         url = f"http://{READING_ROOM}/gone/volume-{number}.html"
         site.lines.append(url)
         site.plant("fetch", "http_404", url)
+    secure = f"https://{READING_ROOM}/gone/secure.html"
+    site.lines.append(secure)
+    site.plant("fetch", "tls", secure)
 
 
 def _menu() -> list[Link]:

@@ -17,7 +17,7 @@ from typing import Any
 
 Entry = dict[str, Any]
 
-LEFT_OUT = ("test", "conftest", "setup", "main", "idle", "example")
+LEFT_OUT = ("test", "setup", "main", "idle", "example", "distutils", "f2py")
 """Submodules whose name contains one of these document nothing, or do things when imported."""
 
 

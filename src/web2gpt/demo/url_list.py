@@ -60,4 +60,5 @@ def _duplicates(pages: list[str]) -> list[str]:
     variants += [f"{url}#section-2" for url in pages[18:20]]
     variants += [url.replace("http://reading-room", "HTTP://Reading-Room") for url in pages[20:22]]
     variants += [url.replace(".test/", ".test:80/") for url in pages[22:24]]
+    variants.append(f"http://{READING_ROOM}/gone/secure.html")  # listed under https too
     return variants
