@@ -34,12 +34,13 @@ _ACTIVATIONS = {
     "gelu_fast": "gelu_new",
     "gelu": "gelu",
 }
-_FIXED: dict[str, tuple[object, ...]] = {  # what the architecture must not ask for otherwise
-    "model_type": ("gpt2",),
-    "scale_attn_weights": (True,),
-    "scale_attn_by_inverse_layer_idx": (False,),
-    "add_cross_attention": (False,),
-    "tie_word_embeddings": (True,),
+_SIZES = ("vocab_size", "n_layer", "n_embd", "n_head", "n_positions")
+_FIXED = {  # what the architecture must not ask for otherwise
+    "model_type": "gpt2",
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+    "tie_word_embeddings": True,
 }
 
 
@@ -116,14 +117,18 @@ class Stated:
         path = folder / "config.json"
         config = _read_object(path)
         for key, allowed in _FIXED.items():
-            if config.get(key, allowed[0]) not in allowed:
-                raise InputError(f"{path}: {key} = {config[key]!r} is not supported; {allowed[0]}.")
+            if config.get(key, allowed) != allowed:
+                raise InputError(
+                    f"{path}: {key} = {config[key]!r} is not computed here; only {allowed!r} is."
+                )
         activation = config.get("activation_function", "gelu_new")
         if activation not in _ACTIVATIONS:
             raise InputError(
                 f"{path}: activation_function = {activation!r} is not supported; "
                 f"those that are: {', '.join(_ACTIVATIONS)}."
             )
+        if absent := [key for key in _SIZES if key not in config]:
+            raise InputError(f"{path}: states no {absent[0]}; its default is not guessed.")
         fields = {key: value for key, value in config.items() if key in Model.model_fields}
         try:
             model = Model.model_validate(
