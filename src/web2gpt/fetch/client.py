@@ -37,6 +37,7 @@ class Wanted:
     types: frozenset[str]
     max_bytes: int
     max_wire_bytes: int
+    start_suffices: bool = False  # whether a body beyond the limits is taken as far as they go
 
     def takes(self, exchange: Exchange) -> bool:
         return exchange.status == 200 and (not self.types or exchange.content_type in self.types)
@@ -170,7 +171,7 @@ def _note_head(answer: _Answer, response: aiohttp.ClientResponse) -> None:
 
 async def _read_whole(answer: _Answer, response: aiohttp.ClientResponse, wanted: Wanted) -> None:
     """Read and decode a body, or raise ``ContentError`` at the first byte too many."""
-    if (response.content_length or 0) > wanted.max_wire_bytes:
+    if (response.content_length or 0) > wanted.max_wire_bytes and not wanted.start_suffices:
         raise ContentError("too_large")
     decoder = ContentDecoder(_codings(response), wanted.max_bytes)
     try:

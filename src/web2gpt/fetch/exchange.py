@@ -65,12 +65,13 @@ def media_type(value: str | None) -> str | None:
     return (value or "").partition(";")[0].strip().lower() or None
 
 
-# The first class that an error, or what it wraps, belongs to gives the reason.
+# The first line whose class an error, or what it wraps, belongs to gives the reason.
 WRAPPED: tuple[tuple[type[BaseException], str], ...] = (
     (RefusedAddressError, "refused_address"),
     (socket.gaierror, "dns"),
     (http_exceptions.LineTooLong, "header_too_large"),
     (http_exceptions.ContentLengthError, "incomplete"),
+    (http_exceptions.TransferEncodingError, "incomplete"),  # chunks that break off
     (http_exceptions.HttpProcessingError, "bad_http"),
 )
 RAISED: tuple[tuple[type[BaseException], str], ...] = (
@@ -89,13 +90,15 @@ MAY_PASS = frozenset(("connect", "timeout", "incomplete", "reset"))
 
 def classify(error: BaseException) -> Failure:
     """The reason for an exception out of ``CAUGHT``, looking through aiohttp's wrappings."""
-    for cause in _causes(error):
+    causes = list(_causes(error))
+    for cause in causes:
         if isinstance(cause, ContentError):
             return Failure(cause.reason)
-        for kind, reason in WRAPPED:
+    for kind, reason in WRAPPED:
+        for cause in causes:
             if isinstance(cause, kind):
-                again = getattr(cause, "errno", None) == socket.EAI_AGAIN
-                return Failure(reason, reason in MAY_PASS or (reason == "dns" and again))
+                again = reason == "dns" and getattr(cause, "errno", None) == socket.EAI_AGAIN
+                return Failure(reason, reason in MAY_PASS or again)
     reason = next(reason for kind, reason in RAISED if isinstance(error, kind))
     return Failure(reason, reason in MAY_PASS)
 

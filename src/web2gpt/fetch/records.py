@@ -1,8 +1,9 @@
 """From exchanges to WARC records: a request and a response for each answer.
 
 Both records of a pair name each other (WARC-Concurrent-To), and carry the URL of the list that
-they answer (X-Requested-URL) and its source (X-Source). A body that was not read to its end has
-WARC-Truncated; only a response without it, of status 200 and a wanted type, is a page.
+they answer (X-Requested-URL) and its source (X-Source). A body that was not read to its end is
+left out, and WARC-Truncated says why: only a response without it, of status 200 and a wanted type,
+is a page.
 """
 
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ def archive(listed: ListedUrl, exchanges: Iterable[Exchange], level: int) -> byt
 
 
 def _pair(listed: ListedUrl, exchange: Exchange, level: int) -> bytes:
+    body = exchange.body if exchange.truncated is None else b""
     request_id, response_id = new_record_id(), new_record_id()
     shared = {
         "WARC-Date": warc_date(exchange.date),
@@ -40,10 +42,10 @@ def _pair(listed: ListedUrl, exchange: Exchange, level: int) -> bytes:
         "WARC-Concurrent-To": request_id,
         **shared,
         "Content-Type": "application/http; msgtype=response",
-        "WARC-Payload-Digest": digest(exchange.body),
+        "WARC-Payload-Digest": digest(body),
     }
     if exchange.truncated is not None:
         response["WARC-Truncated"] = exchange.truncated
-    head = payload_headers(exchange.headers, len(exchange.body))
-    block = b"".join((exchange.status_line, b"\r\n", head, b"\r\n", exchange.body))
+    head = payload_headers(exchange.headers, len(body))
+    block = b"".join((exchange.status_line, b"\r\n", head, b"\r\n", body))
     return record(request, exchange.request, level) + record(response, block, level)

@@ -16,7 +16,8 @@ from protego import Protego
 from web2gpt.fetch.client import Wanted
 from web2gpt.fetch.exchange import Exchange, Failure
 
-TEXT = Wanted(types=frozenset(), max_bytes=500 << 10, max_wire_bytes=500 << 10)
+LIMIT = 500 << 10  # bytes: what RFC 9309 asks of a parser at least
+TEXT = Wanted(frozenset(), max_bytes=LIMIT, max_wire_bytes=2 * LIMIT, start_suffices=True)
 REDIRECTS = 5
 KEPT = 1024  # origins whose rules are remembered
 

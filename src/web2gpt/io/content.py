@@ -71,9 +71,9 @@ class ContentDecoder:
                 self._pass_on(piece, depth + 1)
         elif data:
             self._size += len(data)
+            self._parts.append(data)
             if self._size > self._limit:
                 raise ContentError("too_large")
-            self._parts.append(data)
 
 
 def decode_content(codings: str, data: bytes, limit: int) -> bytes:

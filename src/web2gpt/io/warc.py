@@ -130,7 +130,7 @@ def read_responses(path: Path, max_bytes: int) -> Iterator[Response | BadRecord]
                     if damage is not None:
                         yield BadRecord(str(path), damage, "broken_record")
                         damage = None
-                    last = start + found.stream_pos
+                    last = found.stream_pos
                     yield _response(found, str(path), last, max_bytes)
                 break
             except (OSError, EOFError, ValueError):
