@@ -1,6 +1,7 @@
 """A web server that does exactly as told, byte by byte, and counts what it is asked."""
 
 import asyncio
+import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -30,12 +31,13 @@ class ScriptedServer:
 
     pages: dict[str, bytes | Act] = field(default_factory=dict)
     address: str = "127.0.0.1"
+    tls: ssl.SSLContext | None = None
     requests: Counter = field(default_factory=Counter)
     heads: list[bytes] = field(default_factory=list)
     default: bytes = answer(b"", "404 Not Found")
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, self.address, 0)
+        self._server = await asyncio.start_server(self._serve, self.address, 0, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

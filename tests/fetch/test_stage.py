@@ -6,7 +6,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from web2gpt.config.fetch import Fetch
 from web2gpt.demo.server import serve_folder
-from web2gpt.errors import ConfigError, InputError
+from web2gpt.errors import ConfigError, InputError, LeaseError
 from web2gpt.fetch.publish import FetchFiles
 from web2gpt.fetch.stage import fetch_shard
 from web2gpt.io.shards import read_jsonl
@@ -129,6 +129,17 @@ def test_a_second_copy_finds_the_work_done_and_a_missing_result_is_made_again(fi
     run(files, site)
     assert files.warc.exists()
     assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_a_crawl_whose_work_folder_was_taken_over_stops(files, site, monkeypatch):
+    def lost(work):
+        raise LeaseError("taken over")
+
+    monkeypatch.setattr("web2gpt.fetch.crawl.LEASE_CHECK", 0.01)
+    monkeypatch.setattr("web2gpt.io.work.WorkFolder.check", lost)
+    with pytest.raises(LeaseError, match="taken over"):
+        run(files, site, delay=0.2)
+    assert not files.warc.exists()
 
 
 def test_outcomes_hold_what_a_reader_wants_to_know(files, site):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from web2gpt.config.fetch import Fetch
+from web2gpt.errors import LeaseError
 from web2gpt.fetch.client import Client
 from web2gpt.fetch.journal import Journal
 from web2gpt.fetch.page import PageFetcher
@@ -35,10 +36,13 @@ class Crawl:
         lanes = self._settings.concurrency * LANES
         async with Client(self._settings, served) as client:
             fetcher = PageFetcher(client, self._settings)
-            async with asyncio.TaskGroup() as group:
-                watch = group.create_task(_watch(work))
-                await self._run_lanes(fetcher, hosts, lanes)
-                watch.cancel()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    watch = group.create_task(_watch(work))
+                    await self._run_lanes(fetcher, hosts, lanes)
+                    watch.cancel()
+            except* LeaseError as errors:
+                raise errors.exceptions[0] from None
 
     async def _run_lanes(self, fetcher: PageFetcher, hosts: Iterator[Numbers], lanes: int) -> None:
         async with asyncio.TaskGroup() as group:

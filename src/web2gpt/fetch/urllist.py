@@ -4,6 +4,7 @@ A line is ``url<TAB>source``. Lines are read once to note where they stand and w
 name, and again when their turn comes.
 """
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -35,7 +36,7 @@ class UrlList:
 
     def __init__(self, path: Path):
         self.path = path
-        starts, hosts = [0], []
+        starts, hosts = array("q", [0]), array("q")
         content = blake2b(digest_size=16)
         try:
             self._file = path.open("rb")
@@ -45,8 +46,8 @@ class UrlList:
             content.update(line)
             starts.append(starts[-1] + len(line))
             hosts.append(_host_number(line))
-        self._starts = np.array(starts, np.int64)
-        self._hosts = np.array(hosts, np.int64)
+        self._starts = np.frombuffer(starts, np.int64)
+        self._hosts = np.frombuffer(hosts, np.int64)
         self.content = content.hexdigest()
         self.readable = self._hosts >= 0
 
