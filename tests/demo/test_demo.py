@@ -12,6 +12,11 @@ import lxml.html
 import pytest
 from protego import Protego
 
+from web2gpt.config.urls import Urls
+from web2gpt.io.shards import read_jsonl
+from web2gpt.io.statistics import Statistics
+from web2gpt.urls.inputs import parse_sources
+from web2gpt.urls.selection import Outputs, select_urls
 from web2gpt.web.urls import registered_domain
 
 
@@ -169,3 +174,23 @@ def test_mojibake_can_be_mended(demo: Path, planted: Any) -> None:
 @pytest.mark.parametrize("name", ["this", "antigravity", "idlelib", "turtle", "distutils"])
 def test_modules_that_act_or_open_windows_are_left_out(demo: Path, name: str) -> None:
     assert not [file for file in pages(demo) if file.stem == name or name in file.parts]
+
+
+def test_the_stage_urls_drops_just_what_was_planted(
+    demo: Path, planted: Any, tmp_path: Path
+) -> None:
+    outputs = Outputs(tmp_path, tmp_path / "r.jsonl.zst", tmp_path / "s.json", tmp_path / "work")
+    select_urls(parse_sources([f"demo={demo / 'urls.txt'}"]), outputs, 2, Urls())
+    stats = Statistics.load(outputs.stats)
+    assert (stats.read, stats.kept) == (planted["urls"]["in"], planted["urls"]["kept"])
+    assert dict(stats.dropped) == planted["urls"]["dropped"]
+    found: dict[str, list[str]] = {}
+    for record in read_jsonl(outputs.rejected):
+        assert isinstance(record, dict)
+        found.setdefault(record["reason"], []).append(record["url"])
+    for reason in ("domain", "extension", "malformed", "short"):
+        assert sorted(found[reason]) == sorted(planted["lists"]["urls"][reason])
+    kept = set((tmp_path / "clean.txt").read_text().splitlines())
+    assert "https://reading-room.test/gone/secure.html" in kept
+    assert {url for url in kept if "www.reading" in url or "utm_" in url or url[-1] == "/"} == set()
+    assert all((tmp_path / f"urls-000{shard}.tsv").stat().st_size for shard in range(2))

@@ -12,10 +12,8 @@ def texts(doc: str) -> list[str]:
 
 
 def test_paragraphs_are_joined_and_marks_taken_off() -> None:
-    doc = "Return the :func:`~os.path.join` of ``two`` words that\nstand in *the* list, see `here <x>`_."
-    assert texts(doc) == [
-        "Return the os.path.join of two words that stand in *the* list, see here."
-    ]
+    doc = "Return the :func:`~os.path.join` of ``two`` words\nin the list, see `here <x>`_."
+    assert texts(doc) == ["Return the os.path.join of two words in the list, see here."]
 
 
 def test_parameters_become_list_items() -> None:
