@@ -71,8 +71,8 @@ def characters(settings: Clean) -> Filter | None:
 
 FILTERS: dict[str, Callable[[Clean], Filter | None]] = {
     "language": language,
+    "javascript": javascript,  # before short, which would take all of its documents
     "short": short,
-    "javascript": javascript,
     "characters": characters,
 }
 

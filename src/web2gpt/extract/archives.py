@@ -1,7 +1,9 @@
 """From WARC files to documents.
 
 Counted are HTTP responses. Those with another status than 200 or another type than HTML are
-dropped; what cannot be read, or whose extraction fails, is an error of that page.
+dropped; what cannot be read, or whose extraction fails, is an error of that page. In archives of
+our own fetcher, which has accounted for each URL by itself, redirects and failures are not counted
+again: a page in is a URL that was fetched (``other_answers`` among the figures tells the rest).
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +36,7 @@ class Skipped:
 def extract_archives(job: ShardJob, source: str | None, settings: Extract, workers: int) -> None:
     """Extract the pages of the job's WARC files into its documents, in the files' order."""
     seen = SeenIds()
-    records = _records(job, settings.max_bytes)
+    records = _without_hops(job, _records(job, settings.max_bytes))
     limits = (float(settings.timeout), settings.memory, workers)
     with ExtractorPool(settings.extractor, *limits) as pool:
         for (document, judged), result in pool.map(_pages(records, source)):
@@ -51,6 +53,17 @@ def _records(job: ShardJob, max_bytes: int) -> Iterator[Response | BadRecord]:
     for path in job.files.inputs:
         job.statistics.bytes_in += path.stat().st_size
         yield from read_responses(path, max_bytes)
+
+
+def _without_hops(
+    job: ShardJob, records: Iterable[Response | BadRecord]
+) -> Iterator[Response | BadRecord]:
+    """All records but the redirects and failures on the way of our own fetcher."""
+    for record in records:
+        if isinstance(record, Response) and record.requested_url and record.status != OK:
+            job.statistics.figures["other_answers"] += 1
+        else:
+            yield record
 
 
 def _pages(
