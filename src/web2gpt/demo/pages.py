@@ -45,8 +45,10 @@ class Article:
 
 @dataclass
 class _Writer:
-    """Knows which paragraphs have been printed, and what is left over for pages of notes."""
+    """Knows which documentation was read, which paragraphs were printed, and what is left over for
+    pages of notes."""
 
+    docs: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     leftover: list[Section] = field(default_factory=list)
     notes: int = 0
@@ -54,6 +56,9 @@ class _Writer:
     def section(self, name: str, *docs: str) -> Section:
         fresh: list[Block] = []
         for doc in docs:
+            if doc in self.docs:
+                continue
+            self.docs.add(doc)
             for block in blocks(doc):
                 if block.kind == "h3" or block.text not in self.seen:
                     fresh.append(block)
