@@ -35,10 +35,11 @@ def test_the_file_is_the_same_for_any_thread_count_and_hash_seed(
 ) -> None:
     folder = make_corpus(texts)
     script = (
-        "import sys; from web2gpt.cli import app;"
-        "app(['tokenizer', '--corpus', 'corpus.jsonl.zst', '--frames', 'corpus.frames.parquet',"
-        "'--output', sys.argv[1], '--manifest', sys.argv[1] + '.manifest', '--work', sys.argv[1] +"
-        "'.work', '--vocab-size', '400'])"
+        "import sys; from pathlib import Path; from web2gpt.config.tokens import Tokenizer;"
+        "from web2gpt.tokens.tokenizer import make_tokenizer; name = sys.argv[1];"
+        "make_tokenizer(Path('corpus.jsonl.zst'), Path('corpus.frames.parquet'),"
+        "output=Path(name), manifest=Path(name + '.manifest'), work_folder=Path(name + '.work'),"
+        "settings=Tokenizer(vocab_size=300))"
     )
     for threads, seed in (("1", "0"), ("4", "77")):
         variables = {"RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": seed}
