@@ -1,11 +1,15 @@
 """Settings given as flags and as JSON agree, for every section."""
 
+import contextlib
+import functools
+import io
 import json
 from typing import Annotated, Any
 
+import click
 import pytest
 import typer
-from typer.testing import CliRunner, Result
+import typer.main
 
 from web2gpt.config.base import Settings
 from web2gpt.config.flags import _leaves, with_settings
@@ -30,24 +34,33 @@ class Nested(Settings):
     seed: int = 0
 
 
-def run(kind: type[Settings], *arguments: str) -> tuple[Result, list[Any]]:
-    """Run a command that has ``kind`` for settings; gives what it was called with."""
-    calls: list[Any] = []
+CALLS: list[tuple[str, Any]] = []
+
+
+@functools.cache
+def command(kind: type[Settings]) -> click.Command:
+    """A command that has ``kind`` for settings and notes what it is called with."""
     app = typer.Typer(pretty_exceptions_enable=False)
 
-    def command(*, output: Annotated[str, typer.Option()] = "x", settings: Any) -> None:
-        calls.append((output, settings))
+    def function(*, output: Annotated[str, typer.Option()] = "x", settings: Any) -> None:
+        CALLS.append((output, settings))
 
-    command.__annotations__["settings"] = kind
-    app.command()(with_settings(kind)(command))
-    return CliRunner().invoke(app, list(arguments)), calls
+    function.__annotations__["settings"] = kind
+    app.command()(with_settings(kind)(function))
+    return typer.main.get_command(app)
+
+
+def run(kind: type[Settings], *arguments: str) -> str:
+    """What the command prints; errors are raised."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        command(kind).main(list(arguments), standalone_mode=False)
+    return printed.getvalue()
 
 
 def settings(kind: type[Settings], *arguments: str) -> Any:
-    result, calls = run(kind, *arguments)
-    if result.exception:
-        raise result.exception
-    ((_, found),) = calls
+    CALLS.clear()
+    run(kind, *arguments)
+    ((_, found),) = CALLS
     return found
 
 
@@ -81,7 +94,7 @@ def test_without_flags_all_is_as_in_the_schema(kind: type[Settings]) -> None:
 @each_section
 def test_every_setting_is_a_flag_or_a_section(kind: type[Settings]) -> None:
     paths = [path for path, _ in _leaves(kind)]
-    shown = run(kind, "--help")[0].output
+    shown = run(kind, "--help")
     assert len(set(paths)) == len(paths)
     assert {path[0] for path in paths} == set(kind.model_fields)
     assert "--settings" in shown
@@ -140,13 +153,14 @@ def test_a_literal_of_numbers_is_a_number() -> None:
 
 
 def test_the_commands_own_options_stay() -> None:
-    _, calls = run(Tokenizer, "--output", "here")
-    assert calls[0][0] == "here"
+    CALLS.clear()
+    run(Tokenizer, "--output", "here")
+    assert [("here", Tokenizer())] == CALLS
 
 
 def test_the_default_stands_in_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    shown = " ".join(run(Tokenizer, "--help")[0].output.split())
+    shown = " ".join(run(Tokenizer, "--help").split())
     assert f"(default: {Tokenizer().vocab_size})" in shown
     assert "(default: none)" in shown
 
@@ -170,5 +184,7 @@ def test_a_value_where_a_section_belongs_is_explained() -> None:
 
 
 def test_a_wrong_flag_is_a_usage_error() -> None:
-    assert run(Tokenizer, "--vocab-size", "many")[0].exit_code == 2
-    assert run(Tokenizer, "--no-such", "1")[0].exit_code == 2
+    for wrong in (("--vocab-size", "many"), ("--no-such", "1")):
+        with pytest.raises(SystemExit) as end:
+            command(Tokenizer).main(list(wrong))
+        assert end.value.code == 2

@@ -93,14 +93,14 @@ def test_garbage_is_noticed(tmp_path: Path, ending: str) -> None:
 def test_damage_in_the_middle_raises_only_what_is_declared(tmp_path: Path, ending: str) -> None:
     whole = bytearray(PACKERS[ending](TEXT))
     noticed = 0
-    for place in range(0, len(whole), max(1, len(whole) // 60)):
+    for place in range(0, len(whole), max(1, len(whole) // 20)):
         damaged = whole.copy()
         damaged[place] ^= 0x55
         try:
             read(packed(tmp_path, ending, bytes(damaged)))
         except BROKEN:
             noticed += 1
-    assert noticed > 10
+    assert noticed > 5
 
 
 def test_skippable_frames_are_skipped(tmp_path: Path) -> None:
@@ -112,15 +112,15 @@ def test_skippable_frames_are_skipped(tmp_path: Path) -> None:
 def test_a_bomb_unfolds_in_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.zst"
     with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as stream:
-        for _ in range(1024):
+        for _ in range(512):
             stream.write(bytes(1 << 20))
     assert path.stat().st_size < 1 << 17
     done = subprocess.run(
         [sys.executable, "-c", READ_ALL, str(path)], capture_output=True, text=True, check=True
     )
     total, growth = map(int, done.stdout.split())
-    assert total == 1 << 30
-    assert growth * 1024 < 400 << 20
+    assert total == 512 << 20
+    assert growth * 1024 < 256 << 20
 
 
 def test_closing_closes_the_file(tmp_path: Path) -> None:

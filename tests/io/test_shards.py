@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import web2gpt.io.shards as module
@@ -37,6 +37,7 @@ def reasons(path: Path) -> list[tuple[int, str]]:
     return [(bad.line, bad.reason) for bad in read_jsonl(path) if isinstance(bad, BadLine)]
 
 
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(records)
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
     path = write(tmp_path_factory.mktemp("shard") / "x.jsonl.zst", content)
