@@ -1,6 +1,11 @@
 """robots.txt as RFC 9309 has it."""
 
+import random
+
 import pytest
+from protego import Protego
+
+from web2gpt.fetch.robots import only_for
 
 FORBID = b"User-agent: *\nDisallow: /page\n"
 CASES = {
@@ -56,3 +61,27 @@ def test_the_target_of_a_redirect_has_rules_of_its_own(web, answer):
     assert fetched.outcome.outcome == "robots"
     assert server.requests["/secret"] == 0
     assert server.requests["/robots.txt"] == 2
+
+
+def test_a_file_of_thousands_of_agents_and_rules_does_not_stall_the_crawl():
+    """Parsed as it stands, this one takes minutes (agents times rules)."""
+    agents = "".join(f"User-agent: bot{n}\n" for n in range(20_000))
+    rules = "".join(f"Disallow: /{n}\n" for n in range(10_000))
+    parsed = Protego.parse(only_for("webtogpt", f"{agents}User-Agent : WebToGPT\n{rules}"))
+    assert not parsed.can_fetch("http://a.test/9999", "webtogpt")
+    assert parsed.can_fetch("http://a.test/x", "webtogpt")
+
+
+def test_leaving_others_out_changes_nothing_for_us():
+    lines = ["User-agent: *", "user-agent: webtogpt", "Useragent: other # us", "User agent: web*",
+             "USER-AGENT webtogpt/2.0", "User-agent:", "Disallow: /a", "Allow: /a/b", "Disallow: /",
+             "Crawl-delay: 3", "Sitemap: http://a.test/", "", "# User-agent: *",
+             "junk"]  # fmt: skip
+    draw = random.Random(7)
+    for _ in range(3000):
+        text = "\n".join(draw.choices(lines, k=draw.randint(1, 12)))
+        whole, ours = Protego.parse(text), Protego.parse(only_for("webtogpt", text))
+        for path in ("/", "/a", "/a/b/c"):
+            url = f"http://a.test{path}"
+            assert whole.can_fetch(url, "webtogpt") == ours.can_fetch(url, "webtogpt"), text
+        assert whole.crawl_delay("webtogpt") == ours.crawl_delay("webtogpt"), text

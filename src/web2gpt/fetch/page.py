@@ -75,7 +75,7 @@ class PageFetcher:
     def __init__(self, client: Client, settings: Fetch):
         self._client, self._settings = client, settings
         self._hosts = Hosts(settings)
-        self._robots = Robots(self._get_robots)
+        self._robots = Robots(self._get_robots, settings.user_agent)
         self._wanted = Wanted(
             frozenset(settings.content_types), settings.max_bytes, settings.max_wire_bytes
         )

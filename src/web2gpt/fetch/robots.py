@@ -6,6 +6,7 @@ share the reason. Rules are parsed by Protego; what stands beyond 500 KiB is not
 """
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ LIMIT = 500 << 10  # bytes: what RFC 9309 asks of a parser at least
 TEXT = Wanted(frozenset(), max_bytes=LIMIT, max_wire_bytes=2 * LIMIT, start_suffices=True)
 REDIRECTS = 5
 KEPT = 1024  # origins whose rules are remembered
+
+AGENT_LINE = re.compile(r"\s*user(?:-| ?)agent(?=[\s:]|$)[\s:]*(.*)", re.IGNORECASE)
 
 Get = Callable[[str], Awaitable[list[Exchange]]]
 """Fetches a URL with redirects: every exchange on the way, the last one being the answer."""
@@ -40,11 +43,31 @@ class Rules:
         return float(delay or 0.0)
 
 
+def only_for(agent: str, text: str) -> str:
+    """``text`` with every group for other agents under one name, which is nobody's.
+
+    The parser gives each agent of a group a copy of its rules, so a file that names thousands of
+    both would stall the crawl for minutes.
+    """
+    return "\n".join(_agent_line(agent.lower(), line) for line in text.splitlines())
+
+
+def _agent_line(agent: str, line: str) -> str:
+    found = AGENT_LINE.match(line)
+    if found is None:
+        return line
+    name = found[1].partition("#")[0].strip().lower()
+    if name == "*":
+        return "User-agent: *"
+    name = name.replace("*", "")
+    return f"User-agent: {name if name and name in agent else '!'}"
+
+
 class Robots:
     """The rules of all origins of a crawl; each origin's file is fetched by whoever asks first."""
 
-    def __init__(self, get: Get):
-        self._get = get
+    def __init__(self, get: Get, agent: str):
+        self._get, self._agent = get, agent
         self._rules: OrderedDict[str, asyncio.Task[Rules]] = OrderedDict()
 
     async def rules(self, url: str) -> Rules:
@@ -63,7 +86,8 @@ class Robots:
     async def _fetch(self, url: str) -> Rules:
         answer = (await self._get(url))[-1]
         if 200 <= answer.status < 300 and (answer.body or answer.failure is None):
-            return Rules(Protego.parse(answer.body.decode("utf-8-sig", "replace")))
+            text = answer.body.decode("utf-8-sig", "replace")
+            return Rules(Protego.parse(only_for(self._agent, text)))
         if 300 <= answer.status < 500 and answer.status != 429:
             return Rules()
         if answer.status == 0 and answer.failure is not None:
