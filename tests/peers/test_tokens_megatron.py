@@ -87,7 +87,7 @@ def megatron_arrays(
     from megatron.core.datasets.utils import Split
 
     class Tokenizer:
-        eod = 0
+        eod, vocab_size = 0, 60001
         unique_identifiers = {"class": "test"}  # noqa: RUF012
 
     config = GPTDatasetConfig(
