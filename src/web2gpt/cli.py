@@ -19,6 +19,7 @@ from web2gpt.evaluate.command import evaluate
 from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
+from web2gpt.merge.command import merge
 from web2gpt.report.command import manifest, report
 from web2gpt.sample.command import sample
 from web2gpt.tokens import command as tokens
@@ -43,6 +44,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(dedup.app)
 app.command()(demo)
 app.command()(urls)
+app.command()(merge)
 app.command()(statistics)
 app.add_typer(tokens.app, name="tokens")
 app.command()(tokens.tokenizer)

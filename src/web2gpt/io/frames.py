@@ -55,7 +55,7 @@ class FrameWriter:
 
     def __init__(self, corpus: Path, frames: Path, frame_bytes: int):
         self.corpus, self.frames = corpus, frames
-        self.documents = 0
+        self.count = 0
         self._frame_bytes = frame_bytes
         self._written: list[Frame] = []
         self._offset = 0
@@ -69,7 +69,7 @@ class FrameWriter:
         """Add a document; its ``text`` counts towards the size of the frame."""
         self._lines += orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
         self._text_bytes += len(document["text"].encode())
-        self.documents += 1
+        self.count += 1
         if self._text_bytes >= self._frame_bytes:
             self._end()
 
@@ -90,11 +90,11 @@ class FrameWriter:
     def _begin(self) -> None:
         self._lines = bytearray()
         self._text_bytes = 0
-        self._first = self.documents
+        self._first = self.count
 
     def _end(self) -> None:
         """Compress and write the frame at hand, if it has a document."""
-        count = self.documents - self._first
+        count = self.count - self._first
         if not count:
             return
         data = self._compressor.compress(self._lines)

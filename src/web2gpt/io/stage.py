@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from web2gpt.errors import InputError
+from web2gpt.io.frames import FrameWriter
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, JsonlWriter, read_jsonl
 from web2gpt.io.statistics import Statistics
@@ -19,17 +20,22 @@ from web2gpt.io.work import WorkFolder, file_states
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """Where a shard's job reads and writes. ``inputs`` are read in the order given."""
+    """Where a shard's job reads and writes. ``inputs`` are read in the order given.
+
+    With ``frames``, ``documents`` is a corpus of many zstd frames, and ``frames`` their index.
+    """
 
     inputs: tuple[Path, ...]
     documents: Path
     rejected: Path
     stats: Path
     work: Path
+    frames: Path | None = None
 
     @property
     def outputs(self) -> tuple[Path, ...]:
-        return self.documents, self.rejected, self.stats
+        files = (self.documents, self.rejected, self.stats)
+        return (*files, self.frames) if self.frames else files
 
 
 class ShardJob:
@@ -48,8 +54,10 @@ class ShardJob:
         job: Mapping[str, Any],
         *,
         rejected_text: bool,
+        frame_bytes: int = 4 << 20,
     ):
         self.files = files
+        self._frame_bytes = frame_bytes
         self.statistics = Statistics(stage, unit)
         self._rejected_text = rejected_text
         decides = {
@@ -67,10 +75,15 @@ class ShardJob:
         self.needed = not self.work.is_published(self.files.outputs)
         if self.needed:
             # Named by role: documents and rejected records of a shard may share folder and name.
-            roles = zip(("documents", "rejected", "stats"), self.files.outputs, strict=True)
+            roles = zip(("documents", "rejected", "stats", "frames"), self.files.outputs)  # noqa: B905
             self._drafts = {self.work.path / f"{role}-{path.name}": path for role, path in roles}
-            documents, rejected, self._stats_draft = self._drafts
-            self._documents, self._rejected = JsonlWriter(documents), JsonlWriter(rejected)
+            documents, rejected, self._stats_draft, *frames = self._drafts
+            self._documents: JsonlWriter | FrameWriter = (
+                FrameWriter(documents, frames[0], self._frame_bytes)
+                if frames
+                else JsonlWriter(documents)
+            )
+            self._rejected = JsonlWriter(rejected)
             self._progress.__enter__()
         return self
 
@@ -108,11 +121,18 @@ class ShardJob:
         for document in documents:
             self._documents.write(document)
 
-    def drop(self, document: Document, reason: str, figure: float | str | None = None) -> None:
-        """A rule decided against a record; ``figure`` is what it judged by."""
+    def drop(
+        self,
+        document: Document,
+        reason: str,
+        figure: float | str | None = None,
+        **further: float | str,
+    ) -> None:
+        """A rule decided against a record; ``figure`` is what it judged by, ``further`` fields of
+        the rejected record say more."""
         self._count()
         self.statistics.dropped[reason] += 1
-        self._reject(document, reason, figure)
+        self._reject(document, reason, figure, **further)
 
     def error(self, document: Document, reason: str, figure: float | str | None = None) -> None:
         """A record could not be read or processed."""
@@ -132,12 +152,18 @@ class ShardJob:
         self.statistics.read += 1
         self._progress.advance()
 
-    def _reject(self, document: Document, reason: str, figure: float | str | None) -> None:
+    def _reject(
+        self,
+        document: Document,
+        reason: str,
+        figure: float | str | None,
+        **further: float | str,
+    ) -> None:
         record = {"id": document.get("id"), "url": document.get("url"), "reason": reason}
         for where in ("file", "line", "offset"):
             if where in document:
                 record[where] = document[where]
-        record["figure"] = figure
+        record |= {"figure": figure, **further}
         if self._rejected_text and "text" in document:
             record["text"] = document["text"]
         self._rejected.write(record)
