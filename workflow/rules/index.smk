@@ -30,7 +30,8 @@ rule index:
         ),
         tokens=named("--tokens", PREFIXES),
         weights=named(
-            "--weight", [(source.name, source.weight) for source in cfg.input]
+            "--weight",
+            [(source.name, source.weight) for source in cfg.input if source.weight],
         ),
         documents=repeated("--documents", "documents"),
         folder=subpath(output.manifest, parent=True),

@@ -25,7 +25,9 @@ class Source(Settings):
         description="lists of URLs, WARC files, JSON lines, or prefixes of .bin/.idx pairs"
     )
     paths: tuple[str, ...] = Field(min_length=1, description="files or folders, or prefixes")
-    weight: Real = Field(1.0, gt=0, description="share in training, relative to the others")
+    weight: Real | None = Field(
+        None, gt=0, description="share in training, relative to the others'; none: by size"
+    )
     enter: Literal["dedup", "tokenize"] = Field(
         "dedup", description="jsonl only: where its documents enter; tokenize skips dedup and clean"
     )
