@@ -7,7 +7,7 @@ their names. Files may be plain or .gz, .bz2, .xz, .zst. Everything is read as a
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -24,8 +24,7 @@ class ListFile:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One URL as it was given, or why there is none."""
 
     number: int

@@ -9,9 +9,9 @@ extension  the path ends in something that is not a page
 Work that depends on the host alone is done once a host.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from web2gpt.urls.domain_lists import DomainLists
 from web2gpt.web.urls import WebUrl, is_address, parse, registered_domain
@@ -19,16 +19,14 @@ from web2gpt.web.urls import WebUrl, is_address, parse, registered_domain
 HOSTS_REMEMBERED = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """Why a URL is left out; ``figure`` is what the rule went by."""
 
     reason: str
     figure: str | int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A URL that may be fetched, with the registered domain of its host."""
 
     url: WebUrl

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO
@@ -159,6 +160,7 @@ class _Selection:
         )
 
 
+@lru_cache(maxsize=1 << 16)
 def shard_of(domain: str, shards: int) -> int:
     """The shard that all URLs of a registered domain fall into."""
     return int.from_bytes(blake2b(domain.encode(), digest_size=8).digest(), "big") % shards

@@ -10,17 +10,15 @@ import heapq
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 BUCKETS = 64
 BUFFER = 1 << 18  # bytes held back for each bucket while writing
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A URL with what decides between duplicates: first ``rank``, then the URL, then its place."""
 
     key: str
@@ -43,16 +41,14 @@ class Candidate:
         return cls(key, int(rank), url, int(source), int(file), int(number), domain)
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """A candidate left out, and the URL kept in its place."""
 
     candidate: Candidate
     kept: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unique:
+class Unique(NamedTuple):
     """A URL of the result."""
 
     url: str

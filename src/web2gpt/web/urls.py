@@ -7,9 +7,9 @@ slash, known tracking parameters or HTML-escaped ampersands share it.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import NamedTuple
 
 import can_ada
 from tldextract import TLDExtract
@@ -31,8 +31,7 @@ TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "hsa_", "at_custom", "mato
 _suffixes = TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
-@dataclass(frozen=True, slots=True)
-class WebUrl:
+class WebUrl(NamedTuple):
     """``url`` is the serialization, without the fragment; the rest are its parts.
 
     ``port`` is empty where the scheme's own is meant; ``query`` begins with its question mark.
