@@ -10,24 +10,20 @@ import base64
 import gzip
 import hashlib
 import uuid
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
-from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+from fastwarc.warc import WarcRecord
 
 from web2gpt.errors import InputError
-from web2gpt.io.compression import open_compressed
-from web2gpt.io.content import GZIP, ContentError, decode_content
+from web2gpt.io.content import ContentError, decode_content
+from web2gpt.io.warc_blocks import Block, Damage, read_blocks
 
 Fields = Sequence[tuple[str, str]]
 RECODED = ("content-length", "content-encoding", "transfer-encoding")
-GZIP_MEMBER = b"\x1f\x8b\x08"
 MAX_HEAD = 1 << 20  # bytes of HTTP head beside the payload
-SEARCH = 1 << 16  # bytes looked at together for the next intact record
 
 
 @dataclass(frozen=True)
@@ -110,57 +106,45 @@ def payload_headers(raw: Sequence[tuple[bytes, bytes]], size: int) -> bytes:
 def read_responses(path: Path, max_bytes: int) -> Iterator[Response | BadRecord]:
     """All HTTP responses of a WARC file, plain or compressed; other records are passed over.
 
-    After a damaged record reading goes on at the next intact gzip member. A payload of more than
-    ``max_bytes``, before or after decompression, comes as a ``BadRecord`` (``too_large``).
+    Damage comes as a ``BadRecord``, and reading goes on behind it (see ``warc_blocks``). So does a
+    payload of more than ``max_bytes``, before or after decompression (``too_large``).
     Raises ``InputError`` if the file cannot be opened.
     """
     try:
-        with path.open("rb") as probe:
-            is_gzip = probe.read(3) == GZIP_MEMBER
-        file = open_compressed(path) if path.suffix in (".xz", ".bz2") else path.open("rb")
+        for found in read_blocks(path, max_bytes + MAX_HEAD):
+            if isinstance(found, Damage):
+                yield _bad(found, path, "broken_record")
+            elif (found.headers.get("WARC-Type") or "").lower() == "response":
+                yield _response(found, path, max_bytes)
     except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from error
-    with file:
-        start: int | None = 0
-        damage: int | None = None  # offset after which damage was met that is still to be told
-        while start is not None:
-            last = None
-            try:
-                for found in _iterate(file, start):
-                    if damage is not None:
-                        yield BadRecord(str(path), damage, "broken_record")
-                        damage = None
-                    last = found.stream_pos
-                    yield _response(found, str(path), last, max_bytes)
-                break
-            except (OSError, EOFError, ValueError):
-                damage = last
-                if last is None:
-                    yield BadRecord(str(path), start, "broken_record")
-                start = _next_member(file, (last or start) + 1) if is_gzip else None
-        if damage is not None:
-            yield BadRecord(str(path), damage, "broken_record")
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
 
-def _iterate(file: IO[bytes], start: int) -> Iterator[WarcRecord]:
-    file.seek(start)
-    kinds = WarcRecordType.response
-    yield from ArchiveIterator(file, record_types=kinds, parse_http=False)
+def _bad(found: Block | Damage, path: Path, reason: str) -> BadRecord:
+    fields = found.headers
+    return BadRecord(
+        file=str(path),
+        offset=found.offset,
+        reason=reason,
+        record_id=fields.get("WARC-Record-ID") if fields else None,
+        url=fields.get("WARC-Target-URI") if fields else None,
+    )
 
 
-def _response(found: WarcRecord, file: str, offset: int, max_bytes: int) -> Response | BadRecord:
-    url, record_id = found.headers.get("WARC-Target-URI"), found.record_id
+def _response(found: Block, path: Path, max_bytes: int) -> Response | BadRecord:
+    if found.content is None:
+        return _bad(found, path, "too_large")
     try:
-        http, payload = _parse_http(_block(found, max_bytes))
+        http, payload = _parse_http(found.content)
         coding = http.http_headers.get("Content-Encoding") or ""
         payload = decode_content(coding, payload, max_bytes)
     except ContentError as error:
-        return BadRecord(file, offset, error.reason, record_id, url)
+        return _bad(found, path, error.reason)
     return Response(
-        file=file,
-        offset=offset,
-        record_id=record_id,
-        url=url,
+        file=str(path),
+        offset=found.offset,
+        record_id=found.headers.get("WARC-Record-ID"),
+        url=found.headers.get("WARC-Target-URI"),
         date=found.headers.get("WARC-Date"),
         requested_url=found.headers.get("X-Requested-URL"),
         source=found.headers.get("X-Source"),
@@ -171,17 +155,6 @@ def _response(found: WarcRecord, file: str, offset: int, max_bytes: int) -> Resp
         headers=tuple(http.http_headers.astuples()),
         payload=payload,
     )
-
-
-def _block(found: WarcRecord, max_bytes: int) -> bytes:
-    """The whole block of a record, head and payload. Raises ``ContentError``."""
-    declared = found.content_length
-    if declared > max_bytes + MAX_HEAD:
-        raise ContentError("too_large")
-    block = found.reader.read(declared)
-    if len(block) < declared:
-        raise ContentError("broken_record")
-    return block
 
 
 def _parse_http(block: bytes) -> tuple[WarcRecord, bytes]:
@@ -202,35 +175,6 @@ def _parse_http(block: bytes) -> tuple[WarcRecord, bytes]:
         if found.http_headers is not None and found.http_headers.status_code:
             return found, payload
     raise ContentError("not_http")
-
-
-def _next_member(file: IO[bytes], position: int) -> int | None:
-    """Offset of the next gzip member that holds the beginning of a record."""
-    tail = b""
-    file.seek(position)
-    while piece := file.read(SEARCH):
-        window = tail + piece
-        base = file.tell() - len(window)
-        at = window.find(GZIP_MEMBER)
-        while at >= 0:
-            if _begins_record(file, base + at):
-                return base + at
-            at = window.find(GZIP_MEMBER, at + 1)
-        tail = window[-2:]
-    return None
-
-
-def _begins_record(file: IO[bytes], position: int) -> bool:
-    """Whether a gzip member at ``position`` starts with a WARC record; the file's place stays."""
-    back = file.tell()
-    file.seek(position)
-    try:
-        unpacker = zlib.decompressobj(GZIP)
-        return unpacker.decompress(file.read(512), 5) == b"WARC/"
-    except zlib.error:
-        return False
-    finally:
-        file.seek(back)
 
 
 def _one_line(value: str) -> str:
