@@ -1,0 +1,98 @@
+"""The command sample: files in, samples.jsonl and readable text out."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from web2gpt.config.outputs import Sample, SampleRun
+from web2gpt.errors import ConfigError, InputError
+from web2gpt.model.device import prepare_device
+from web2gpt.sample.drawable import Drawable
+from web2gpt.sample.prompts import read_prompts
+from web2gpt.sample.stage import SampleFiles, sample_model
+
+
+def run(twin: Any, root: Path, **settings: Any) -> list[dict[str, Any]]:
+    output = root / "samples" / "samples.jsonl"
+    files = SampleFiles(twin.folder, output, root / "work")
+    sample_model(files, SampleRun(**{"max_new_tokens": 12, "device": "cpu", **settings}))
+    return [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def test_samples_stand_in_the_order_of_the_prompts(
+    twin: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = run(twin, tmp_path, prompts=("the", "a cat"), num_samples=3)
+    assert [sample["prompt"] for sample in samples] == ["the"] * 3 + ["a cat"] * 3
+    for sample in samples:
+        assert list(sample) == ["prompt", "text", "length", "finished"]
+        assert sample["text"].strip()
+    printed = capsys.readouterr().out
+    assert all(f"[{s['prompt']}]{s['text']}" in printed for s in samples)
+    assert printed.splitlines()[-1].startswith("sample: 6 texts")
+
+
+def test_the_same_settings_give_the_same_bytes(twin: Any, tmp_path: Path) -> None:
+    first = run(twin, tmp_path / "a", prompts=("the", "a"), seed=3)
+    assert first == run(twin, tmp_path / "b", prompts=("the", "a"), seed=3, batch_size=1)
+    assert first != run(twin, tmp_path / "c", prompts=("the", "a"), seed=4)
+
+
+def test_prompts_come_from_a_text_file_up_to_its_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.txt"
+    path.write_text("first\r\n\n  stop here\nlast without an end")
+    assert read_prompts(Sample(prompts=("given",), prompts_file=str(path))) == [
+        "given", "first", "  stop here", "last without an end",
+    ]  # fmt: skip
+
+
+def test_prompts_come_from_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl.gz"
+    lines = [{"prompt": "two\nlines"}, {"text": "of a document"}, {"prompt": ""}]
+    with gzip.open(path, "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    prompts = read_prompts(Sample(prompts=(), prompts_file=str(path)))
+    assert prompts == ["two\nlines", "of a document", ""]
+
+
+def test_bad_prompts_are_named_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "good"}\n{"question": "bad"}\n')
+    with pytest.raises(InputError, match="record 2"):
+        read_prompts(Sample(prompts=(), prompts_file=str(path)))
+    path.write_text('{"prompt": "good"}\nnonsense\n')
+    with pytest.raises(InputError, match="line 2"):
+        read_prompts(Sample(prompts=(), prompts_file=str(path)))
+    (tmp_path / "latin.txt").write_bytes(b"good\ncaf\xe9\n")
+    with pytest.raises(InputError, match="line 2: not UTF-8"):
+        read_prompts(Sample(prompts=(), prompts_file=str(tmp_path / "latin.txt")))
+    with pytest.raises(InputError, match="cannot be opened"):
+        read_prompts(Sample(prompts=(), prompts_file=str(tmp_path / "none.txt")))
+    with pytest.raises(InputError, match="no prompts"):
+        read_prompts(Sample(prompts=()))
+
+
+def test_text_without_a_prompt_starts_at_end_of_text(twin: Any, tmp_path: Path) -> None:
+    assert twin.drawable.encode("") == [0]
+    (sample,) = run(twin, tmp_path, prompts=("",), num_samples=1)
+    assert sample["prompt"] == "" and sample["text"].strip()
+
+
+def test_a_tokenizer_that_does_not_fit_is_refused(twin: Any) -> None:
+    with pytest.raises(InputError, match="do not fit the model's vocabulary of 100"):
+        Drawable.of(twin.folder, 100, 0)
+
+
+def test_a_missing_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="put the model's tokenizer there"):
+        Drawable.of(tmp_path, 100, 0)
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert prepare_device("auto", 1).type == "cpu"
+    with pytest.raises(ConfigError, match="no GPU"):
+        prepare_device("cuda", 1)
