@@ -9,7 +9,7 @@ files are read through mmap: memory holds what is touched. Offsets are int64 thr
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -26,6 +26,7 @@ DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
 """Types of token ids by their code; 6 and 7 are floating-point numbers, which ids are not."""
 
 Array = npt.NDArray[Any]
+CHUNK = 1 << 24  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,12 @@ class IndexedDataset:
         end = begin + int(self.lengths[sequence])
         begin += offset
         return self.tokens[begin : end if length is None else min(end, begin + length)]
+
+    def chunks(self) -> Iterator[Array]:
+        """All ids in order, some at a time: read, not mapped, so that memory stays flat."""
+        with self.bin.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                yield np.frombuffer(chunk, self.dtype)
 
 
 def write_idx(file: IO[bytes], lengths: Array, dtype: np.dtype[Any]) -> None:

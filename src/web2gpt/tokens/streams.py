@@ -16,11 +16,10 @@ import numpy.typing as npt
 import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
-from web2gpt.tokens.indexed import IndexedDataset
+from web2gpt.tokens.indexed import CHUNK, IndexedDataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
 Array = npt.NDArray[Any]
-CHUNK = 1 << 26  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -101,9 +100,7 @@ def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any
     """
     data, largest = dataset.data, -1
     tokens_hash = blake2b(digest_size=32)
-    step = CHUNK // data.dtype.itemsize
-    for begin in range(0, len(data.tokens), step):
-        chunk = data.tokens[begin : begin + step]
+    for chunk in data.chunks():
         tokens_hash.update(chunk.data)
         largest = max(largest, int(chunk.max()))
     if largest >= vocabulary.size:

@@ -34,14 +34,15 @@ def verify_dataset(prefix: Path, vocabulary: Vocabulary | None = None) -> Indexe
 
 def _all_faults(data: IndexedDataset, vocabulary: Vocabulary) -> Iterator[str]:
     yield from _faults(data)
-    for begin in range(0, len(data.tokens), CHUNK):
-        chunk = data.tokens[begin : begin + CHUNK]
+    begin = 0
+    for chunk in data.chunks():
         bad = np.flatnonzero((chunk < 0) | (chunk >= vocabulary.size))
         if bad.size:
             yield (
                 f"{data.bin}: token {begin + int(bad[0]):,} has the id {int(chunk[bad[0]])}, but "
                 f"the tokenizer has {vocabulary.size:,} tokens; it was made with another one."
             )
+        begin += len(chunk)
 
 
 def _faults(data: IndexedDataset) -> Iterator[str]:
