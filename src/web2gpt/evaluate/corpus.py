@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
+from web2gpt.tokens.samples import check_index
 from web2gpt.tokens.streams import NamedDataset, open_datasets
 
 Array = npt.NDArray[Any]
@@ -24,17 +25,13 @@ class SplitDocuments:
 
     @classmethod
     def open(cls, manifest: Path, split: str) -> Self:
-        """From index/manifest.json. Raises ``InputError`` if the part is empty or files miss."""
+        """From index/manifest.json. Raises ``InputError`` if the part is empty, or if files
+        are missing or others than the index was made of."""
         if not manifest.is_file():
             raise InputError(f"{manifest}: no such file; run the stage index first.")
         content = read_json(manifest)
+        check_index(manifest, content, split, full=False)
         datasets = open_datasets([(d["name"], Path(d["prefix"])) for d in content["datasets"]], {})
-        for dataset, said in zip(datasets, content["datasets"], strict=True):
-            if len(dataset.data.tokens) != said["tokens"]:
-                raise InputError(
-                    f"{dataset.data.bin}: {len(dataset.data.tokens):,} tokens, but {manifest} was "
-                    f"made from {said['tokens']:,}; run the stage index again."
-                )
         numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))
         if not len(numbers):
             raise InputError(
