@@ -4,9 +4,11 @@ import io
 import json
 import struct
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet
 import pytest
 import tokenizers
@@ -25,6 +27,23 @@ def contents(files: TokenizeFiles) -> list[bytes]:
     stats = json.loads(files.stats.read_text())
     del stats["time"]
     return [*(path.read_bytes() for path in outputs), json.dumps(stats).encode()]
+
+
+def write_lines(folder: Path, lines: list[bytes]) -> None:
+    """A corpus of one frame, whatever its lines are."""
+    data = zstandard.ZstdCompressor().compress(b"".join(line + b"\n" for line in lines))
+    (folder / "corpus.jsonl.zst").write_bytes(data)
+    frame = {
+        "offset": 0,
+        "size": len(data),
+        "first_document": 0,
+        "documents": len(lines),
+        "text_bytes": 100,
+        "digest": blake2b(data, digest_size=8).hexdigest(),
+    }
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist([frame]), folder / "corpus.frames.parquet"
+    )
 
 
 @pytest.fixture
@@ -105,20 +124,17 @@ def test_a_killed_run_keeps_its_finished_parts(
 
 
 def test_bad_records_are_counted_and_passed_over(folder: Path, encode: Run) -> None:
-    class Damaged(FrameWriter):
-        def add(self, line: bytes) -> None:
-            self._lines += line + b"\n"
-            self.documents += 1
-
-    with Damaged(folder / "corpus.jsonl.zst", folder / "corpus.frames.parquet", 100) as writer:
-        writer.write({"id": "a", "url": None, "text": "the fox", "source": "web"})
-        writer.add(b'{"id": "b"}')
-        writer.add(b'{"id": "c", "text": 3}')
-        writer.add(b"[]")
-        writer.add(b"{")
-        writer.add(b'{"id": "d", "text": "\\ud800"}')
-        writer.write({"id": "e", "url": None, "text": "", "source": "web"})
-        writer.write({"id": "f", "url": None, "text": "dogs", "source": "web"})
+    lines = [
+        b'{"id": "a", "url": null, "text": "the fox", "source": "web"}',
+        b'{"id": "b"}',
+        b'{"id": "c", "text": 3}',
+        b"[]",
+        b"{",
+        b'{"id": "d", "text": "\\ud800"}',
+        b'{"id": "e", "url": null, "text": "", "source": "web"}',
+        b'{"id": "f", "url": null, "text": "dogs", "source": "web"}',
+    ]
+    write_lines(folder, lines)
     files = encode(folder)
     stats = json.loads(files.stats.read_text())
     assert stats["errors"] == {"no_text": 2, "not_an_object": 1, "not_json": 2}
