@@ -1,17 +1,24 @@
 """What ranks do in the tests: train a tiny GPT-2 under one layout, and tell what came of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from web2gpt.checkpoint.format import KINDS, State
+from web2gpt.checkpoint.joined import JoinedCheckpoint
+from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
+from web2gpt.checkpoint.save import reference_tokens, save_checkpoint
 from web2gpt.config.derive import BatchPlan
 from web2gpt.config.training import Model, Optimizer, Parallel, Train
 from web2gpt.model.gpt2 import GPT2
 from web2gpt.model.initialization import initial_tensor, initialize
 from web2gpt.parallel.engine import Engine, Setup
+from web2gpt.parallel.split import cut
+from web2gpt.parallel.state import EngineState
 
 MODEL = Model(n_layer=4, n_embd=32, n_head=4, n_positions=16, vocab_multiple=16)
 VOCAB = 211  # odd, and padded under every layout
@@ -63,7 +70,7 @@ class Cell:
         return Setup(MODEL, VOCAB, layout, OPTIMIZER, train, torch.device("cpu"))
 
 
-OPTIMIZER = Optimizer(lr=1e-3, weight_decay=0.1, grad_clip=1.0)
+OPTIMIZER = Optimizer(lr=1e-3, weight_decay=0.1, grad_clip=0.5)
 
 
 def batch(step: int) -> Tensor:
@@ -90,16 +97,10 @@ def initial(name: str, shape: tuple[int, ...]) -> Tensor:
 def train(cell: Cell) -> dict[str, Any]:
     """Losses and norms of each step, on each rank."""
     engine = Engine(cell.setup(), initial)
-    results = [
-        engine.train_step(micro_batches(engine, step), OPTIMIZER.lr) for step in range(cell.steps)
-    ]
+    results = _steps(engine, 0, cell.steps)
     valid = engine.evaluate(micro_batches(engine, 99), BATCH // cell.micro // cell.data)
     engine.close()
-    return {
-        "losses": [result.loss for result in results],
-        "norms": [result.grad_norm for result in results],
-        "valid": valid,
-    }
+    return results | {"valid": valid}
 
 
 def train_plainly(steps: int = 10) -> dict[str, Any]:
@@ -137,4 +138,68 @@ def train_plainly(steps: int = 10) -> dict[str, Any]:
     return {"losses": losses, "norms": norms, "valid": valid}
 
 
-__all__ = ["Cell", "replace", "train", "train_plainly"]
+def save_then_go_on(cell: Cell, folder: Path, before: int, after: int) -> dict[str, Any]:
+    """Train ``before`` steps, save, train ``after`` more; results of the latter."""
+    engine = Engine(cell.setup(), initial)
+    _steps(engine, 0, before)
+    save(engine, folder, before)
+    return _steps(engine, before, after, close=True)
+
+
+def resume(cell: Cell, folder: Path, after: int, fault: str = "") -> dict[str, Any]:
+    """Load the newest checkpoint under ``cell``, and train ``after`` steps.
+
+    ``unequal`` names what does not read the same, to the bit, as it stands in the files.
+    ``fault``: a fault planted after loading, for the tests' own test.
+    """
+    path, faults = newest_checkpoint(folder)
+    assert path is not None, faults
+    with JoinedCheckpoint(path) as checkpoint:
+        engine = Engine(cell.setup(), WholeWeights(checkpoint))
+        state = load_state(engine, checkpoint)
+        inner = EngineState(engine)
+        if fault == "lost moment":
+            name = "h.1.ln_1.bias"
+            inner.write("exp_avg", name, torch.zeros_like(inner.read("exp_avg", name)))
+        if fault == "wrong step count":
+            inner.optimizer_steps += 1
+        unequal = [
+            f"{kind}/{name}"
+            for name, local in engine.tensors.items()
+            for kind in KINDS
+            if not torch.equal(
+                inner.read(kind, name), cut(checkpoint.whole(kind, name), local.slice)
+            )
+        ]
+    counted = inner.optimizer_steps == state.optimizer_steps
+    result = _steps(engine, state.step, after, close=True)
+    return result | {"unequal": unequal, "counted": counted}
+
+
+def save(engine: Engine, folder: Path, step: int) -> None:
+    inner = EngineState(engine)
+    samples = step * BATCH
+    state = State(
+        step,
+        inner.optimizer_steps,
+        samples,
+        samples * MODEL.n_positions,
+        loss_scaler=inner.loss_scaler,
+    )
+    rows = engine.setup.train.micro_batch_size
+    tokens = reference_tokens(MODEL.n_positions, rows, VOCAB)
+    save_checkpoint(engine, folder, "identity", state, tokens, keep=2)
+
+
+def _steps(engine: Engine, first: int, count: int, *, close: bool = False) -> dict[str, Any]:
+    results = [
+        engine.train_step(micro_batches(engine, step), OPTIMIZER.lr)
+        for step in range(first, first + count)
+    ]
+    if close:
+        engine.close()
+    return {
+        "losses": [result.loss for result in results],
+        "norms": [result.grad_norm for result in results],
+        "skipped": [result.skipped for result in results],
+    }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-PRELOAD = ["torch", "deepspeed", "deepspeed.pipe", "transformers.activations", "cells"]
+PRELOAD = ["torch", "torch._dynamo", "deepspeed", "deepspeed.pipe", "cells"]
 TIMEOUT = 120.0
 
 
