@@ -4,6 +4,7 @@ All steps read a shard through ``sound_documents``, so that the k-th row of a sh
 belongs to the k-th sound document of the shard.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +17,9 @@ from web2gpt.io.documents import fault_of
 from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, read_jsonl
 
 FTFY_CHARACTERS = 1 << 20  # how much of a document is looked at for mojibake
-FTFY_ACTS_ON = b"&\r" + bytes(set(range(32)) - {9, 10}) + b"\x7f"
-"""The ASCII characters that ftfy may change: character references, control characters."""
+FTFY_ACTS_ON = bytes(set(range(32)) - {9, 10}) + b"\x7f"
+"""The ASCII characters that ftfy may change, beside character references."""
+REFERENCE = re.compile(r"&#?[0-9A-Za-z]{1,24};")
 
 
 def sound_documents(path: Path) -> Iterator[Document]:
@@ -75,8 +77,8 @@ def seconds_of(date: object) -> int | None:
 def is_damaged(text: str) -> bool:
     """Whether ``ftfy.fix_text`` would change the text, seen on its first million characters.
 
-    ftfy mends line by line; a line of plain ASCII without the characters above stays as it is, and
-    is not handed over. Past a ``<`` it leaves character references alone.
+    ftfy mends line by line; a line of ASCII without what stands above stays as it is, and is not
+    handed over. Past a ``<`` it leaves character references alone.
     """
     text = text[:FTFY_CHARACTERS]
     if _is_plain(text):
@@ -92,6 +94,8 @@ def is_damaged(text: str) -> bool:
 
 def _is_plain(text: str) -> bool:
     if not text.isascii():
+        return False
+    if "&" in text and REFERENCE.search(text):
         return False
     data = text.encode()
     return len(data.translate(None, FTFY_ACTS_ON)) == len(data)
