@@ -287,12 +287,14 @@ def test_a_trainer_that_rounds_is_held_to_its_rounding(
     rounded.load_state_dict(gpt2.state_dict())
     with torch.no_grad():
         reference["logits"] = rounded(reference["tokens"]).float()
-    path = folder / "reference.safetensors"
-    save_file(reference, path, metadata={"precision": "bf16"})
+    save_file(reference, folder / "reference.safetensors")
     reindex(folder, Index.read(folder))
+    with pytest.raises(InputError, match="differ from the trainer's"):
+        merge(folder, tokenizer)
+    (tmp_path / "identity.json").write_text('{"precision": "bf16"}')
     merge(folder, tokenizer)
     reference["logits"] = reference["logits"].roll(1, dims=1)
-    save_file(reference, path, metadata={"precision": "bf16"})
+    save_file(reference, folder / "reference.safetensors")
     reindex(folder, Index.read(folder))
     with pytest.raises(InputError, match="differ from the trainer's"):
         merge(folder, tokenizer)
