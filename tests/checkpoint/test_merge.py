@@ -15,11 +15,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, GPT2LMHeadModel
+from typer.testing import CliRunner
 
 from web2gpt.checkpoint.format import KINDS, FileEntry, Index, Part, State, TensorEntry, rank_file
 from web2gpt.checkpoint.huggingface import load_model
 from web2gpt.checkpoint.inspect import describe, verify
 from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint, split_files
+from web2gpt.cli import app
 from web2gpt.config.outputs import MergeCheckpoint
 from web2gpt.config.training import Model
 from web2gpt.errors import InputError
@@ -353,3 +355,23 @@ def test_inspect_and_verify_say_what_a_checkpoint_holds(tmp_path: Path, gpt2: GP
     change(folder, rank_file(1, 1), lambda t: t["exp_avg_sq/h.1.mlp.c_fc.bias"][0].fill_(torch.nan))
     with pytest.raises(InputError, match="1 values that are not finite"):
         verify(folder)
+
+
+def test_the_commands_do_as_the_functions(tmp_path: Path, gpt2: GPT2, tokenizer: Path) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 2, 1)
+    (tmp_path / "done.json").write_text(json.dumps({"checkpoint": str(folder)}))
+    places = ["--done", tmp_path / "done.json", "--tokenizer", tokenizer]
+    places += ["--output", tmp_path / "model", "--work", tmp_path / "work"]
+    commands = {
+        "parameters": ["checkpoint", "inspect", folder],
+        "is sound": ["checkpoint", "verify", folder],
+        "bfloat16, slices and logits verified": [
+            "merge-checkpoint", *places, "--settings", '{"version": 1, "dtype": "float16"}',
+            "--dtype", "bfloat16",
+        ],
+    }  # fmt: skip
+    for words, arguments in commands.items():
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        assert words in result.output
+    assert (tmp_path / "model" / "model.safetensors").exists()

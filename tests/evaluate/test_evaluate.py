@@ -11,8 +11,10 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
+from typer.testing import CliRunner
 
 from web2gpt.checkpoint.huggingface import load_model
+from web2gpt.cli import app
 from web2gpt.config.outputs import Evaluate
 from web2gpt.config.tokens import IndexRun
 from web2gpt.errors import InputError
@@ -203,3 +205,13 @@ def test_other_data_than_the_index_was_made_of_is_refused(
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"not the file that .* was made with"):
         run(model, folder / "manifest.json", tmp_path)
+
+
+def test_the_command_writes_and_says_the_result(model: Path, index: Path, tmp_path: Path) -> None:
+    output = tmp_path / "evaluation.json"
+    places = ["--model", model, "--index", index, "--output", output, "--work", tmp_path / "work"]
+    arguments = ["evaluate", *places, "--settings", '{"version": 1}', "--device", "cpu"]
+    for _ in range(2):  # a second copy finds the work done
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        assert f"loss {json.loads(output.read_text())['loss']:.4f} nats" in result.output

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from web2gpt.cli import app
 from web2gpt.config.outputs import Sample, SampleRun
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.model.device import prepare_device
@@ -96,3 +98,15 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert prepare_device("auto", 1).type == "cpu"
     with pytest.raises(ConfigError, match="no GPU"):
         prepare_device("cuda", 1)
+
+
+def test_the_command_takes_section_and_seed_as_json_and_flags(twin: Any, tmp_path: Path) -> None:
+    section = Sample(prompts=("a",), max_new_tokens=5, device="cpu").model_dump(mode="json")
+    settings = json.dumps({"version": 1, **section, "seed": 5})
+    places = ["--model", twin.folder, "--output", tmp_path / "s.jsonl", "--work", tmp_path / "work"]
+    arguments = ["sample", *places, "--settings", settings, "--num-samples", 1, "--top-k", 3]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    (line,) = (tmp_path / "s.jsonl").read_text().splitlines()
+    (wanted,) = twin.sample(["a"], seed=5, num_samples=1, max_new_tokens=5, top_k=3)
+    assert json.loads(line)["text"] == wanted.text
