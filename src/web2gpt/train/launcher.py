@@ -24,7 +24,7 @@ from web2gpt.train.job import Job
 from web2gpt.train.nodes import Nodes
 
 POLL = 0.1  # seconds between looks at the ranks
-GRACE = 5.0  # seconds that ranks get to end after another one failed
+GRACE = 2.0  # seconds that ranks get to end after another one failed
 STOPPED = 75  # a rank's exit code after a request to stop, everything saved
 RENDEZVOUS = "rendezvous"
 
