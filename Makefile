@@ -1,11 +1,12 @@
 # Everything a user or a developer calls. Each target sets up what it needs.
 #   make run    the whole chain on the embedded demo, in .venv/
 #   make test   the tests that run anywhere: no root, no network after set-up
+#   make test-peers   the comparisons with other people's software, which goes to .venv-peers/
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c envs/constraints.txt
 
-.PHONY: run test test-all lint clean
+.PHONY: run test test-all test-peers lint clean
 
 run: .venv/run
 	$(BIN)/snakemake --cores all all
@@ -15,6 +16,9 @@ test: .venv/test
 
 test-all: .venv/test
 	$(BIN)/pytest -m "not peers and not cluster and not page"
+
+test-peers: .venv-peers/.ok
+	.venv-peers/bin/python -m pytest -m peers
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -31,6 +35,14 @@ lint: .venv/test
 
 .venv/test: .venv/run envs/dev.txt
 	$(PIP) -r envs/dev.txt
+	touch $@
+
+# Sees the packages of .venv/ behind its own.
+.venv-peers/.ok: .venv/test envs/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+	  > "$$(.venv-peers/bin/python -c 'import site; print(site.getsitepackages()[0])')/web2gpt.pth"
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps -r envs/peers.txt
 	touch $@
 
 clean:
