@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from deepspeed.accelerator import get_accelerator
 from torch import Tensor
 
 from web2gpt.checkpoint.format import KINDS, State
@@ -71,6 +72,11 @@ class Cell:
 
 
 OPTIMIZER = Optimizer(lr=1e-3, weight_decay=0.1, grad_clip=0.5)
+
+
+def can_fp16() -> bool:
+    """Whether DeepSpeed finds this CPU able to compute in fp16."""
+    return bool(get_accelerator().is_fp16_supported())
 
 
 def batch(step: int) -> Tensor:

@@ -26,6 +26,17 @@ LAYOUTS = [
     Cell(pipeline=4, micro=1),
 ]
 
+LOW_PRECISION = [
+    Cell(precision="bf16", zero=1),
+    Cell(precision="bf16", zero=2),
+    Cell(precision="bf16", zero=3),
+    Cell(precision="bf16", offload=True),
+    Cell(precision="bf16", tensor=2, zero=2),
+    Cell(precision="bf16", pipeline=2),
+    Cell(precision="bf16", tensor=2, pipeline=2),
+]
+LOSS_BF16, NORM_BF16 = 3e-4, 3e-2
+
 
 @pytest.fixture(scope="module")
 def truth() -> dict[str, Any]:
@@ -41,3 +52,11 @@ def test_losses_and_norms_are_those_of_a_plain_loop(
     for key in ("losses", "norms", "valid"):
         assert results[0][key] == pytest.approx(truth[key], rel=RELATIVE), key
     assert min(truth["norms"]) > cells.OPTIMIZER.grad_clip, "clipping should be at work"
+
+
+@pytest.mark.parametrize("cell", LOW_PRECISION, ids=str)
+def test_bf16_stays_within_its_bounds(worlds: Worlds, truth: dict[str, Any], cell: Cell) -> None:
+    results = worlds[cell.size].run(cells.train, cell)
+    assert all(result == results[0] for result in results), "ranks tell different stories"
+    assert results[0]["losses"] == pytest.approx(truth["losses"], rel=LOSS_BF16)
+    assert results[0]["norms"] == pytest.approx(truth["norms"], rel=NORM_BF16)

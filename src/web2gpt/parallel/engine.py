@@ -15,11 +15,13 @@ from typing import Any
 import deepspeed
 import torch
 import torch.distributed as dist
+from deepspeed.accelerator import get_accelerator
 from deepspeed.runtime.pipe.topology import PipelineParallelGrid, PipeModelDataParallelTopology
 from torch import Tensor
 
 from web2gpt.config.derive import padded_vocab_size
 from web2gpt.config.training import Model, Optimizer, Parallel, Train
+from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import Block, parameter_shapes
 from web2gpt.parallel import deepspeed_internals as internals
 from web2gpt.parallel.communication import gather_last
@@ -68,6 +70,7 @@ class Engine:
     """
 
     def __init__(self, setup: Setup, whole: WholeTensor):
+        check_device(setup)
         self.setup = setup
         self.grid = Grid.of(setup.layout)
         self.tensors: Mapping[str, LocalTensor] = {}
@@ -205,6 +208,21 @@ class Engine:
         parameters = [local.parameter for local in self.tensors.values()]
         self._norm = gradient_norm(parameters, self.grid)
         clip_gradients(parameters, self._norm, self.setup.optimizer.grad_clip)
+
+
+def check_device(setup: Setup) -> None:
+    """Raise ``ConfigError`` if the device cannot compute in the precision asked for."""
+    accelerator = get_accelerator()
+    supported = {
+        "fp32": True,
+        "bf16": accelerator.is_bf16_supported(),
+        "fp16": accelerator.is_fp16_supported(),
+    }
+    if not supported[setup.train.precision]:
+        raise ConfigError(
+            f"train.precision: {setup.train.precision} is not supported by this "
+            f"{setup.device.type}; {'bf16' if supported['bf16'] else 'fp32'} is"
+        )
 
 
 def adamw(
