@@ -65,6 +65,14 @@ def test_facts_of_the_page_are_kept(worker: Worker) -> None:
     assert (result.title, result.language) == ("Page 7", "en")
 
 
+def test_time_for_paragraphs_is_linear_in_their_number() -> None:
+    worker = Worker("paragraphs", seconds=10, memory=1 << 30)
+    result = worker.extract(Page(b"<html><body>" + b"<p>A short <b>one</b>.</p>" * 20_000))
+    worker.close()
+    assert isinstance(result, Extracted)
+    assert result.text.count("A short one.") == 20_000
+
+
 def test_page_that_takes_too_long_is_killed_and_said() -> None:
     worker = Worker("trafilatura", seconds=0.3, memory=1 << 30)
     assert worker.extract(Page(HOSTILE["table of 10 MB"])) == Failure("timeout")

@@ -46,7 +46,8 @@ def page_facts(tree: HTMLTree) -> PageFacts:
 
 def paragraphs(tree: HTMLTree) -> list[str]:
     """The text of all ``<p>`` elements, in order, spaces collapsed, empty ones left out."""
-    found = tree.document.query_selector_all("p") if tree.document else ()
+    # A slice, for to iterate over the list itself takes time quadratic in its length.
+    found = tree.document.query_selector_all("p")[:] if tree.document else ()
     texts = (" ".join(str(element.text).split()) for element in found)
     return [text for text in texts if text]
 

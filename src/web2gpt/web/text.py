@@ -7,4 +7,8 @@ UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 
 def writable(text: str) -> str:
     """The text without NULs and lone surrogates, which UTF-8 files cannot or should not hold."""
-    return UNWRITABLE.sub("", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return UNWRITABLE.sub("", text)
+    return text.replace("\0", "") if "\0" in text else text
