@@ -39,7 +39,7 @@ class Cell:
     precision: str = "fp32"
     recompute: str = "none"
     offload: bool = False
-    sgd: bool = False
+    dropout: float = 0.0
     steps: int = 10
 
     @property
@@ -51,7 +51,7 @@ class Cell:
         words += [self.precision] * (self.precision != "fp32")
         words += [f"micro{self.micro}"] * (self.micro != 2)
         words += [self.recompute] * (self.recompute != "none")
-        words += ["offload"] * self.offload + ["sgd"] * self.sgd
+        words += ["offload"] * self.offload + ["dropout"] * bool(self.dropout)
         return "-".join(words)
 
     def setup(self) -> Setup:
@@ -68,7 +68,9 @@ class Cell:
             precision=self.precision,
             recompute=self.recompute,
         )
-        return Setup(MODEL, VOCAB, layout, OPTIMIZER, train, torch.device("cpu"))
+        drops = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), self.dropout)
+        model = MODEL.model_copy(update=drops)
+        return Setup(model, VOCAB, layout, OPTIMIZER, train, torch.device("cpu"), SEED)
 
 
 OPTIMIZER = Optimizer(lr=1e-3, weight_decay=0.1, grad_clip=0.5)
@@ -199,7 +201,7 @@ def save(engine: Engine, folder: Path, step: int) -> None:
 
 def _steps(engine: Engine, first: int, count: int, *, close: bool = False) -> dict[str, Any]:
     results = [
-        engine.train_step(micro_batches(engine, step), OPTIMIZER.lr)
+        engine.train_step(micro_batches(engine, step), OPTIMIZER.lr, step)
         for step in range(first, first + count)
     ]
     if close:

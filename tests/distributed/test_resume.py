@@ -24,6 +24,8 @@ SOURCE = Cell(tensor=2, pipeline=2)
         Cell(data=2, zero=2, precision="bf16"),
         Cell(pipeline=2, precision="bf16"),
         Cell(pipeline=2, zero=0),
+        Cell(tensor=2, dropout=0.2),
+        Cell(pipeline=2, dropout=0.2, recompute="full"),
     ],
     ids=str,
 )

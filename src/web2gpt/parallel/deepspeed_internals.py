@@ -41,16 +41,30 @@ def forget_last_layout() -> None:
 
 
 class StagedPipeline(PipelineModule):  # type: ignore[misc]
-    """A pipeline whose stage k holds layers ``bounds[k]`` up to ``bounds[k + 1]``."""
+    """A pipeline whose stage k holds layers ``bounds[k]`` up to ``bounds[k + 1]``.
 
-    def __init__(self, row: Sequence[Any], bounds: Sequence[int], **rest: Any):
-        self._bounds = list(bounds)
+    ``begin`` is called before each micro-batch of training goes forward through the stage.
+    """
+
+    def __init__(
+        self,
+        row: Sequence[Any],
+        bounds: Sequence[int],
+        begin: Callable[[], None] | None,
+        **rest: Any,
+    ):
+        self._bounds, self._begin = list(bounds), begin
         super().__init__(row, **rest)
 
     def _partition_layers(self, method: str = "") -> None:
         stage = self._topo.get_coord(self.global_rank).pipe
         self.parts = self._bounds
         self._set_bounds(start=self.parts[stage], stop=self.parts[stage + 1])
+
+    def forward(self, forward_input: Any) -> Any:
+        if self._begin and self.training:
+            self._begin()
+        return super().forward(forward_input)
 
 
 def before_optimizer_step(engine: Any, hook: Callable[[], None]) -> None:

@@ -27,12 +27,13 @@ from web2gpt.parallel import deepspeed_internals as internals
 from web2gpt.parallel.communication import gather_last
 from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
 from web2gpt.parallel.deepspeed_config import deepspeed_config
+from web2gpt.parallel.dropout import Streams, has_dropout
 from web2gpt.parallel.grid import Grid
 from web2gpt.parallel.norm import clip_gradients, gradient_norm
 from web2gpt.parallel.parameters import LocalTensor, WholeTensor, decay_groups, fill, local_tensors
 from web2gpt.parallel.pipeline import build_pipeline, pipeline_name
 from web2gpt.parallel.plain import build_plain, plain_name
-from web2gpt.parallel.recompute import recompute_block
+from web2gpt.parallel.recompute import prepare_block
 
 MicroBatch = tuple[Tensor, Tensor]
 """Tokens and targets, each (micro-batch, T) int64, on the engine's device."""
@@ -57,6 +58,7 @@ class Setup:
     optimizer: Optimizer
     train: Train
     device: torch.device
+    seed: int = 0  # of dropout
 
     @property
     def padded_vocab(self) -> int:
@@ -74,6 +76,7 @@ class Engine:
         self.setup = setup
         self.grid = Grid.of(setup.layout)
         self.tensors: Mapping[str, LocalTensor] = {}
+        self._streams = self._dropout_streams()
         internals.forget_last_layout()
         topology = PipeModelDataParallelTopology(
             setup.layout.pipeline, setup.layout.tensor, setup.layout.data
@@ -96,8 +99,15 @@ class Engine:
     def is_pipeline(self) -> bool:
         return self.setup.layout.pipeline > 1
 
-    def train_step(self, micro_batches: Iterator[MicroBatch], lr: float) -> StepResult:
-        """One optimizer step over this data rank's share of a global batch."""
+    def train_step(
+        self, micro_batches: Iterator[MicroBatch], lr: float, step: int = 0
+    ) -> StepResult:
+        """One optimizer step over this data rank's share of a global batch.
+
+        Dropout follows from ``step``, the number of the step in the run.
+        """
+        if self._streams:
+            self._streams.begin_step(step)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         skipped_before = self.deepspeed.skipped_steps
@@ -148,7 +158,12 @@ class Engine:
     def _plain(self) -> torch.nn.Module:
         setup = self.setup
         module = build_plain(
-            setup.model, setup.padded_vocab, self.grid.tensor, setup.device, self._prepare
+            setup.model,
+            setup.padded_vocab,
+            group=self.grid.tensor,
+            device=setup.device,
+            prepare=self._prepare,
+            streams=self._streams,
         )
         self.tensors = self._named((plain_name(n), p) for n, p in module.named_parameters())
         return module
@@ -163,6 +178,7 @@ class Engine:
             device=setup.device,
             loss=self._loss,
             prepare=self._prepare,
+            streams=self._streams,
         )
         layers = setup.model.n_layer
         self.tensors = self._named(
@@ -182,8 +198,13 @@ class Engine:
             padded_vocab=setup.padded_vocab,
         )
 
-    def _prepare(self, block: Block) -> Block:
-        return recompute_block(block, self.setup.train.recompute)
+    def _prepare(self, block: Block, number: int) -> Block:
+        return prepare_block(block, number + 1, self.setup.train.recompute, self._streams)
+
+    def _dropout_streams(self) -> Streams | None:
+        if not has_dropout(self.setup.model):
+            return None
+        return Streams(self.setup.seed, self.grid, self.setup.device)
 
     def _loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         return vocabulary_cross_entropy(logits, targets, self.setup.vocab_size, self.grid.tensor)
@@ -191,6 +212,8 @@ class Engine:
     def _train_plain(self, micro_batches: Iterator[MicroBatch]) -> float:
         losses = []
         for tokens, targets in micro_batches:
+            if self._streams:
+                self._streams.next_micro_batch()
             loss = self._loss(self.deepspeed(tokens), targets)
             self.deepspeed.backward(loss)
             self.deepspeed.step()

@@ -9,6 +9,7 @@ their matrix products (Narayanan et al. 2021): about 3.5 for GPT-2 345M.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from web2gpt.config.training import Model
 from web2gpt.model.gpt2 import Block, Embedding
 from web2gpt.parallel.communication import TensorGroup
 from web2gpt.parallel.deepspeed_internals import StagedPipeline
+from web2gpt.parallel.dropout import Streams
+from web2gpt.parallel.recompute import prepare_input
 from web2gpt.parallel.tensor import VocabularyEmbedding, split_block, split_embedding
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -80,21 +83,24 @@ def build_pipeline(
     topology: Any,
     device: torch.device,
     loss: Loss,
-    prepare: Callable[[Block], Block],
+    prepare: Callable[[Block, int], Block],
+    streams: Streams | None,
 ) -> StagedPipeline:
     """This rank's stage; parameters have no values yet. Collective.
 
-    ``prepare`` is applied to each block once it is split.
+    ``prepare`` is applied to each block, with its number, once it is split.
     """
 
     def wte() -> nn.Module:
         return split_embedding(Embedding(model, padded_vocab), padded_vocab, group)
 
     def positions() -> nn.Module:
-        return Positions(Embedding(model, padded_vocab))
+        layer = Positions(Embedding(model, padded_vocab))
+        prepare_input(layer, streams)
+        return layer
 
-    def block() -> nn.Module:
-        return prepare(split_block(Block(model), group))
+    def block(number: int) -> nn.Module:
+        return prepare(split_block(Block(model), group), number)
 
     def norm() -> nn.Module:
         return nn.LayerNorm(model.n_embd, eps=model.layer_norm_epsilon)
@@ -105,12 +111,13 @@ def build_pipeline(
     row: Sequence[Any] = [
         TiedLayerSpec(TIED, built(wte)),
         LayerSpec(built(positions)),
-        *[LayerSpec(built(block)) for _ in range(model.n_layer)],
+        *[LayerSpec(built(partial(block, number))) for number in range(model.n_layer)],
         LayerSpec(built(norm)),
         TiedLayerSpec(TIED, built(wte), forward_fn=VocabularyEmbedding.logits),
     ]
     bounds = stage_bounds(model, topology.get_dim("pipe"), padded_vocab)
-    return StagedPipeline(row, bounds, topology=topology, loss_fn=loss)
+    begin = streams.next_micro_batch if streams else None
+    return StagedPipeline(row, bounds, begin, topology=topology, loss_fn=loss)
 
 
 def pipeline_name(name: str, n_layer: int) -> str:

@@ -3,33 +3,63 @@
 ``full`` keeps only a block's input; ``selective`` only queries, keys and values of the attention's
 core, whose activations are large for what they cost (Korthikanti et al. 2022). The non-reentrant
 form: the other one silently loses gradients where a block's input needs none.
+
+A layer's dropout stream is started inside what is recomputed, by the key of the micro-batch that
+it was first computed for: under a pipeline another one has gone forward since.
 """
 
 from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from web2gpt.model.gpt2 import Block
+from web2gpt.parallel.dropout import Key, Streams, seed_core, seed_layer
+
+Recompute = Literal["none", "selective", "full"]
 
 
-def recompute_block(block: Block, kind: Literal["none", "selective", "full"]) -> Block:
-    """Have ``block`` recompute as ``kind`` says; its parameters keep their names."""
-    if kind == "full":
-        _recompute(block)
-    elif kind == "selective":
-        _recompute(block.attn.core)
+def prepare_block(block: Block, layer: int, kind: Recompute, streams: Streams | None) -> Block:
+    """Have ``block`` recompute as ``kind`` says, with its dropout streams, if there is dropout.
+
+    Parameters keep their names.
+    """
+    if streams:
+        seed_core(block, streams, layer)
+    if kind == "selective":
+        _recompute(block.attn.core, None, layer)
+    _recompute(block, streams, layer, always=kind == "full")
     return block
 
 
-def _recompute(module: nn.Module) -> None:
-    forward: Callable[..., Any] = module.forward
+def prepare_input(module: nn.Module, streams: Streams | None) -> None:
+    """Start the dropout stream of the layer that embeds tokens: layer 0; blocks are 1, 2, …"""
+    _recompute(module, streams, 0, always=False)
 
-    def recomputed(*inputs: torch.Tensor) -> Any:
-        if not torch.is_grad_enabled():
-            return forward(*inputs)
-        return checkpoint(forward, *inputs, use_reentrant=False)
+
+def _recompute(
+    module: nn.Module, streams: Streams | None, layer: int, *, always: bool = True
+) -> None:
+    if streams:
+        forward = seed_layer(module, streams, layer)
+    elif always:
+        forward = _without_key(module.forward)
+    else:
+        return
+
+    def recomputed(*inputs: Tensor) -> Any:
+        key = streams.key if streams else (0, 0)
+        if not always or not torch.is_grad_enabled():
+            return forward(key, *inputs)
+        return checkpoint(forward, key, *inputs, use_reentrant=False)
 
     module.forward = recomputed
+
+
+def _without_key(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def keyless(key: Key, *inputs: Tensor) -> Any:
+        return forward(*inputs)
+
+    return keyless

@@ -45,7 +45,15 @@ def train(job: Job, device: torch.device) -> bool:
     """
     start = starting_point(job)
     stage = job.stage
-    setup = Setup(stage.model, job.vocab_size, stage.parallel, stage.optimizer, stage.train, device)
+    setup = Setup(
+        stage.model,
+        job.vocab_size,
+        stage.parallel,
+        stage.optimizer,
+        stage.train,
+        device,
+        stage.run.seed,
+    )
     with ExitStack() as stack:
         checkpoint = stack.enter_context(JoinedCheckpoint(start)) if start else None
         if checkpoint:
@@ -131,7 +139,7 @@ class Trainer:
     def _step(self, step: int) -> None:
         stage, size = self.job.stage, self.plan.global_batch_size
         lr = learning_rate(step, self.settings.steps, stage.optimizer, stage.schedule)
-        result = self.engine.train_step(self.batches.of(step - 1), lr)
+        result = self.engine.train_step(self.batches.of(step - 1), lr, step)
         if not math.isfinite(result.loss):
             raise DivergedError(
                 f"train: the loss of step {step} is {result.loss}; the last checkpoint is from "
