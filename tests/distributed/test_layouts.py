@@ -28,12 +28,12 @@ LAYOUTS = [
 
 LOW_PRECISION = [
     Cell(precision="bf16", zero=1),
-    Cell(precision="bf16", zero=2),
-    Cell(precision="bf16", zero=3),
+    pytest.param(Cell(precision="bf16", zero=2), marks=pytest.mark.long),
+    pytest.param(Cell(precision="bf16", zero=3), marks=pytest.mark.long),
     Cell(precision="bf16", offload=True),
     Cell(precision="bf16", tensor=2, zero=2),
     Cell(precision="bf16", pipeline=2),
-    Cell(precision="bf16", tensor=2, pipeline=2),
+    pytest.param(Cell(precision="bf16", tensor=2, pipeline=2), marks=pytest.mark.long),
 ]
 LOSS_BF16, NORM_BF16 = 3e-4, 3e-2
 

@@ -48,11 +48,6 @@ def load_state(engine: Engine, checkpoint: JoinedCheckpoint) -> State:
     return state
 
 
-def weights_of(checkpoint: JoinedCheckpoint) -> "WholeWeights":
-    """The checkpoint's weights, for ``Engine`` to start from."""
-    return WholeWeights(checkpoint)
-
-
 class WholeWeights:
     """A ``WholeTensor`` that reads a checkpoint, and checks shapes on the way."""
 

@@ -45,17 +45,8 @@ class Grid:
         )
 
     @property
-    def is_first_stage(self) -> bool:
-        return self.pipeline_rank == 0
-
-    @property
     def is_last_stage(self) -> bool:
         return self.pipeline_rank == self.layout.pipeline - 1
-
-    @property
-    def loss_rank(self) -> int:
-        """A rank that computes losses: the last stage's first."""
-        return (self.layout.pipeline - 1) * self.layout.data * self.layout.tensor
 
 
 def _own_group(rows: torch.Tensor, rank: int) -> Any:

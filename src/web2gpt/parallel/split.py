@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 Rule = Literal["vocabulary", "heads", "rows", "columns", "replicated"]
@@ -123,27 +122,6 @@ def paste(local: Tensor, part: Slice, whole: Tensor) -> None:
 def without_padding(local: Tensor, part: Slice) -> Tensor:
     """The view of a rank's slice that leaves out padding rows: what files hold."""
     return local if part.dim is None else local.narrow(part.dim, 0, part.length)
-
-
-def join(slices: Sequence[tuple[Tensor, Slice]], shape: Sequence[int]) -> Tensor:
-    """The whole tensor of global ``shape`` from the slices of all ranks.
-
-    Raises ``ValueError`` if the slices together do not cover it exactly once.
-    """
-    whole = torch.empty(tuple(shape), dtype=slices[0][0].dtype)
-    split = slices[0][1].dim
-    if split is not None:
-        spans = sorted((r.global_start, r.length) for _, part in slices for r in part.ranges)
-        end = 0
-        for start, length in spans:
-            if length and start != end:
-                raise ValueError(f"slices overlap or leave a gap at {min(start, end)}")
-            end += length
-        if end != shape[split]:
-            raise ValueError(f"slices hold {end} of {shape[split]} rows")
-    for local, part in slices:
-        paste(local, part, whole)
-    return whole
 
 
 def _share(name: str, size: int, parts: int) -> int:
