@@ -1,14 +1,19 @@
 """Mending is ftfy's, exactly; the fast path only leaves out work that would change nothing."""
 
 import random
+import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import ftfy
 import pytest
+from ftfy.badness import BADNESS_RE
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from web2gpt.clean.mend import collapse_whitespace, fixer_config, text_fixer
+from web2gpt.clean.mend import ALONE, collapse_whitespace, fixer_config, text_fixer, uncurl_quotes
 from web2gpt.config.clean import Ftfy
 
 HARMLESS = ["plain words ", "longer line without anything ", "\n", "\t", "\x0c", "& so", "&", ";"]
@@ -42,6 +47,62 @@ def test_same_text_as_ftfy(options: Ftfy, text: str) -> None:
 def test_same_text_as_ftfy_for_every_character_in_a_line(options: Ftfy) -> None:
     characters = "".join(f"a {chr(code)} b\n" for code in range(0x3000))
     assert text_fixer(options)(characters) == ftfy.fix_text(characters, fixer_config(options))
+
+
+def alternatives(items: Any) -> Iterator[list[set[int] | None]]:
+    """Each way through a parsed regular expression: sets of characters, None where any may stand
+    or the place may stay empty."""
+    ways: list[list[set[int] | None]] = [[]]
+    for kind, value in items:
+        match str(kind):
+            case "AT":
+                continue
+            case "LITERAL":
+                ends: list[list[set[int] | None]] = [[{value}]]
+            case "IN":
+                ends = [[members(value)]]
+            case "BRANCH":
+                ends = [way for branch in value[1] for way in alternatives(branch)]
+            case _:
+                ends = [[None]]
+        ways = [[*way, *end] for way in ways for end in ends]
+    yield from ways
+
+
+def members(items: Any) -> set[int] | None:
+    found: set[int] = set()
+    for kind, value in items:
+        match str(kind):
+            case "LITERAL":
+                found.add(value)
+            case "RANGE":
+                found.update(range(value[0], value[1] + 1))
+            case _:
+                return None
+    return found
+
+
+def test_mojibake_shows_in_two_characters_side_by_side_or_in_one_that_is_listed() -> None:
+    listed = {code for code in range(256, 400) if chr(code) in "Œœ"} | {0xC2, 0xC3}
+    listed |= set(range(0x80, 0xA0))
+    assert {code for code in range(0x3000) if re.match(f"[{ALONE}]", chr(code))} == listed
+    ways = list(alternatives(re._parser.parse(BADNESS_RE.pattern, re.VERBOSE)))  # type: ignore[attr-defined]
+    assert len(ways) > 30
+    for way in ways:
+        beyond = [place is not None and min(place) > 0x7F for place in way]
+        alone = any(place is not None and place <= listed for place in way)
+        assert alone or any(a and b for a, b in pairwise(beyond)), way
+
+
+def test_quotes_are_straightened_as_ftfy_does() -> None:
+    characters = "".join(map(chr, range(0xD800)))
+    assert uncurl_quotes(characters) == ftfy.fixes.uncurl_quotes(characters)
+
+
+def test_same_text_as_ftfy_for_all_pairs_of_telling_characters() -> None:
+    telling = "aA Â½éÉ“”’…€£–œŒÃ°中ав\u0301\xa0\x85&;ﬁ"  # noqa: RUF001
+    text = "".join(f"x{a}{b} y {b}\n" for a in telling for b in telling)
+    assert text_fixer(Ftfy())(text) == ftfy.fix_text(text)
 
 
 def test_same_text_as_ftfy_on_prose_with_damage() -> None:
