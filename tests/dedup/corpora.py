@@ -11,7 +11,10 @@ from pathlib import Path
 import pyarrow.parquet
 
 from web2gpt.config.dedup import Dedup
+from web2gpt.dedup.buckets import find_buckets
 from web2gpt.dedup.clusters import find_clusters
+from web2gpt.dedup.corpus import Shards
+from web2gpt.dedup.pairs import find_pairs
 from web2gpt.dedup.remove import remove_duplicates
 from web2gpt.dedup.signatures import compute_signatures
 from web2gpt.io.shards import BadLine, Document, JsonlWriter, read_jsonl
@@ -116,8 +119,7 @@ def deduplicate(
     signatures = [folder / "signatures" / f"{path.name[:9]}.parquet" for path in paths]
     for path, output in zip(paths, signatures, strict=True):
         compute_signatures(path, output, folder / "work" / output.stem, chosen)
-    clusters = folder / "clusters.parquet"
-    find_clusters(signatures, paths, clusters, folder / "work" / "clusters", chosen)
+    clusters = find_all(folder, signatures, paths, chosen)
     files = [
         ShardFiles(
             (path,),
@@ -138,6 +140,21 @@ def deduplicate(
         [record for shard in files for record in records(shard.rejected)],
         [Statistics.load(shard.stats) for shard in files],
     )
+
+
+def find_all(
+    folder: Path, signatures: Sequence[Path], paths: Sequence[Path], settings: Dedup
+) -> Path:
+    """Run the steps over all shards; returns clusters.parquet."""
+    work = folder / "work"
+    buckets = [folder / f"buckets-{part}.parquet" for part in range(settings.jobs)]
+    for part, output in enumerate(buckets):
+        find_buckets(signatures, output, work / output.stem, settings, part)
+    pairs, clusters = folder / "pairs.parquet", folder / "clusters.parquet"
+    shards = Shards.of(signatures, paths)
+    find_pairs(shards, buckets, pairs, work / "pairs", settings)
+    find_clusters(shards, pairs, clusters, work / "clusters", settings)
+    return clusters
 
 
 def records(path: Path) -> list[Document]:

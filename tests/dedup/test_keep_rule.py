@@ -30,7 +30,10 @@ def test_a_copy_that_ftfy_would_change_ranks_last(tmp_path):
 
 
 def test_a_copy_below_the_minimum_length_ranks_last(tmp_path):
-    documents = [document(TEXT, 1, date="2001-01-01"), document(TEXT + " x" * 3, 2, date="2009")]
+    documents = [
+        document(TEXT, 1, crawled="2001-01-01"),
+        document(TEXT + " x" * 3, 2, crawled="2009"),
+    ]
     settings = {"keep": "oldest", "min_characters": len(TEXT) + 1, "threshold": 0.7}
     assert survivor(tmp_path, documents, **settings) == documents[1]
 
@@ -38,8 +41,8 @@ def test_a_copy_below_the_minimum_length_ranks_last(tmp_path):
 def test_the_oldest_stays_and_unknown_dates_are_the_youngest(tmp_path):
     documents = [
         document(TEXT + " and much more", 1),
-        document(TEXT, 2, date="2020-05-01T12:00:00+02:00"),
-        document(TEXT, 3, date="2020-05-01T11:00:00Z"),
+        document(TEXT, 2, crawled="2020-05-01T12:00:00+02:00"),
+        document(TEXT, 3, crawled="2020-05-01T11:00:00Z"),
     ]
     assert survivor(tmp_path, documents, keep="oldest", threshold=0.7) == documents[1]
 

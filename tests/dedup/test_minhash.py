@@ -52,8 +52,8 @@ def test_the_curve_is_the_probability_of_an_equal_band():
 def test_band_keys_are_equal_exactly_where_bands_are():
     rows = np.random.default_rng(0).integers(0, 3, (300, 12), dtype=np.uint32)
     bands = Bands(4, 3)
-    keys = bands.keys(rows)
-    for band in range(4):
+    chosen = (0, 2, 3)
+    for band, key in zip(chosen, bands.keys(rows, chosen), strict=True):
         cut = rows[:, 3 * band : 3 * band + 3]
         same = (cut[:, None] == cut[None]).all(axis=2)
-        assert np.array_equal(keys[band][:, None] == keys[band][None], same)
+        assert np.array_equal(key[:, None] == key[None], same)

@@ -8,13 +8,23 @@ from itertools import pairwise
 
 import pyarrow.parquet
 import pytest
-from tests.dedup.corpora import Outcome, deduplicate, document, edited, texts, write_shards
+from tests.dedup.corpora import (
+    Outcome,
+    deduplicate,
+    document,
+    edited,
+    find_all,
+    texts,
+    write_shards,
+)
 from typer.testing import CliRunner
 
 from web2gpt.config.dedup import Dedup
-from web2gpt.dedup import clusters as steps
+from web2gpt.dedup.buckets import find_buckets
 from web2gpt.dedup.clusters import find_clusters
 from web2gpt.dedup.command import app
+from web2gpt.dedup.corpus import Shards
+from web2gpt.dedup.pairs import find_pairs
 from web2gpt.dedup.signatures import compute_signatures
 from web2gpt.errors import InputError
 from web2gpt.io.shards import Document
@@ -78,7 +88,7 @@ def test_hash_seed_and_threads_change_no_byte(tmp_path):
         subprocess.run(command, check=True, env=environment, capture_output=True)
         found = [path for kind in ("parquet", "zst") for path in sorted(folder.rglob(f"*.{kind}"))]
         files.append({str(path.relative_to(folder)): path.read_bytes() for path in found})
-    assert len(files[0]) == 9
+    assert len(files[0]) == 11
     assert files[0] == files[1]
 
 
@@ -88,39 +98,26 @@ def test_the_commands_do_the_same_as_the_functions(tmp_path, documents, outcomes
     names = ("output", "rejected", "stats", "work")
     outputs = [part for name in names for part in (f"--{name}", str(tmp_path / name))]
     documents_flag = ["--documents", str(paths[0])]
+    given = ["--signatures", str(signatures)]
     lines = [
         ["signatures", "--output", str(signatures), "--work", str(tmp_path / "a")],
-        ["clusters", "--signatures", str(signatures), "--output", str(clusters), "--work",
-         str(tmp_path / "b"), "--threshold", "0.8", "--settings",
+        ["buckets", *given, "--jobs", "2", "--output", str(tmp_path / "0"), "--work",
+         str(tmp_path / "b")],
+        ["buckets", *given, "--jobs", "2", "--output", str(tmp_path / "1"), "--work",
+         str(tmp_path / "c"), "--part", "1"],
+        ["pairs", *given, "--buckets", str(tmp_path / "0"), "--buckets", str(tmp_path / "1"),
+         "--output", str(tmp_path / "pairs"), "--work", str(tmp_path / "d")],
+        ["clusters", *given, "--pairs", str(tmp_path / "pairs"), "--output", str(clusters),
+         "--work", str(tmp_path / "e"), "--threshold", "0.8", "--settings",
          '{"version": 1, "threshold": 0.9}'],
         ["remove", "--clusters", str(clusters), *outputs],
     ]  # fmt: skip
     for line in lines:
-        result = CliRunner().invoke(app, [*line, *documents_flag], catch_exceptions=False)
+        arguments = line if line[0] == "buckets" else [*line, *documents_flag]
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, result.output
     assert clusters.read_bytes() == outcomes[1].clusters
     assert (tmp_path / "output").exists()
-
-
-@pytest.mark.parametrize("step", ["write_keys", "candidate_pairs", "_measured", "write_verdicts"])
-def test_a_run_that_dies_in_a_step_goes_on_to_the_same_bytes(
-    tmp_path, documents, outcomes, step, monkeypatch
-):
-    settings = Dedup()
-    paths = write_shards(tmp_path, documents, 2)
-    signatures = [tmp_path / f"{path.name[:9]}.parquet" for path in paths]
-    for path, output in zip(paths, signatures, strict=True):
-        compute_signatures(path, output, tmp_path / "work" / output.stem, settings)
-    arguments = (signatures, paths, tmp_path / "clusters.parquet", tmp_path / "work" / "all")
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(steps, step, die)
-        find_clusters(*arguments, settings)
-    find_clusters(*arguments, settings)
-    assert (tmp_path / "clusters.parquet").read_bytes() == outcomes[1].clusters
 
 
 def test_signatures_of_other_settings_or_documents_are_refused(tmp_path, documents):
@@ -128,15 +125,46 @@ def test_signatures_of_other_settings_or_documents_are_refused(tmp_path, documen
     signatures = [tmp_path / f"{number}.parquet" for number in range(2)]
     for path, output in zip(paths, signatures, strict=True):
         compute_signatures(path, output, tmp_path / "work" / output.stem, Dedup())
-    output, work = tmp_path / "clusters.parquet", tmp_path / "work" / "all"
     with pytest.raises(InputError, match=r"other settings .*ngram"):
-        find_clusters(signatures, paths, output, work, Dedup(ngram=3))
+        find_all(tmp_path, signatures, paths, Dedup(ngram=3))
     with pytest.raises(InputError, match="not the documents that"):
-        find_clusters(signatures, paths[::-1], output, work, Dedup())
+        find_all(tmp_path, signatures, paths[::-1], Dedup())
     with pytest.raises(InputError, match="one --documents for each"):
-        find_clusters(signatures, paths[:1], output, work, Dedup())
+        find_all(tmp_path, signatures, paths[:1], Dedup())
     with pytest.raises(InputError, match="run dedup signatures first"):
-        find_clusters([tmp_path / "none", signatures[1]], paths, output, work, Dedup())
+        find_all(tmp_path, [tmp_path / "none", signatures[1]], paths, Dedup())
+
+
+def test_steps_refuse_files_of_other_signatures_and_missing_parts(tmp_path, documents):
+    paths = write_shards(tmp_path, documents[:40], 2)
+    signatures = [tmp_path / f"{number}.parquet" for number in range(2)]
+    for path, output in zip(paths, signatures, strict=True):
+        compute_signatures(path, output, tmp_path / "work" / output.stem, Dedup())
+    settings = Dedup(jobs=2)
+    find_all(tmp_path, signatures, paths, settings)
+    shards, fewer = Shards.of(signatures, paths), Shards.of(signatures[:1], paths[:1])
+    parts = [tmp_path / f"buckets-{part}.parquet" for part in range(2)]
+    pairs, output, work = (
+        tmp_path / "pairs.parquet",
+        tmp_path / "x.parquet",
+        tmp_path / "work" / "x",
+    )
+    with pytest.raises(InputError, match="7 bands, but there are 14"):
+        find_pairs(shards, parts[:1], output, work, settings)
+    with pytest.raises(InputError, match="buckets of other signatures"):
+        find_pairs(fewer, parts, output, work, settings)
+    with pytest.raises(InputError, match="buckets of other signatures or settings"):
+        find_pairs(shards, parts, output, work, Dedup(jobs=2, threshold=0.9))
+    with pytest.raises(InputError, match="run dedup buckets first"):
+        find_pairs(shards, [tmp_path / "none"], output, work, settings)
+    with pytest.raises(InputError, match="not a file of buckets"):
+        find_pairs(shards, [paths[0]], output, work, settings)
+    with pytest.raises(InputError, match="pairs of other signatures"):
+        find_clusters(fewer, pairs, output, work, settings)
+    with pytest.raises(InputError, match="run dedup pairs first"):
+        find_clusters(shards, tmp_path / "none", output, work, settings)
+    with pytest.raises(InputError, match="counted from 0"):
+        find_buckets(signatures, output, work, settings, 2)
 
 
 def test_signature_files_are_plain_parquet_with_the_documented_columns(tmp_path, documents):

@@ -57,6 +57,9 @@ def test_no_two_shingles_of_real_text_have_one_hash():
 def test_normalising_ignores_case_white_space_and_compatibility_forms():
     assert normalise("  The\u00a0QUICK\r\n\t ﬁre ") == normalise("the quick fire")
     assert normalise("cafe\u0301") == normalise("café")
+    every = "".join(chr(code) * 3 + "A" for code in range(128))
+    assert normalise(every) == " ".join(every.lower().split())
+    assert normalise(f"{every} é") == f"{normalise(every)} é"
     assert normalise("a b") != normalise("ab")
 
 

@@ -33,11 +33,12 @@ def test_a_cleaning_threshold_remakes_cleaning_and_what_follows(rerun: Project) 
     assert not {"demo", "urls", "fetch_shard", "extract_shard", "dedup_remove"} & set(planned)
 
 
-@pytest.mark.parametrize(("section", "first"), [("dedup", "dedup_signatures"), ("model", "index")])
+@pytest.mark.parametrize(("section", "first"), [("dedup", "dedup_buckets"), ("model", "index")])
 def test_a_change_starts_at_its_own_stage(rerun: Project, section: str, first: str) -> None:
     changed(rerun, section, **{"dedup": {"threshold": 0.7}, "model": {"n_positions": 32}}[section])
     order = [
-        "urls fetch_shard extract_shard dedup_signatures dedup_clusters dedup_remove clean_shard",
+        "urls fetch_shard extract_shard dedup_signatures dedup_buckets dedup_pairs",
+        "dedup_clusters dedup_remove clean_shard",
         "merge tokenizer tokenize index train merge_checkpoint sample",
     ]
     chain = " ".join(order).split()

@@ -1,7 +1,7 @@
 rule clean_shard:
     """Mend broken text and drop short and foreign documents of one shard."""
     input:
-        documents="<data>/deduped/{shard}.jsonl.zst",
+        documents=BEFORE["clean"],
     output:
         documents=intermediate("<data>/clean/{shard}.jsonl.zst"),
         rejected="<data>/rejected/clean/{shard}.jsonl.zst",

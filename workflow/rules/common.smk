@@ -62,6 +62,19 @@ def left_out(cfg):
     return reasons
 
 
+def before_each(cfg):
+    """The documents that each stage between extract and merge reads, and the stage they are of."""
+    folders = {"extract": "documents", "dedup": "deduped", "clean": "clean"}
+    order = ["extract", "dedup", "clean", "decontaminate"]
+    if cfg.dedup.order == "clean_first":
+        order[1:3] = ["clean", "dedup"]
+    stages = dict(zip(order[1:], order))
+    return stages, {
+        stage: f"<data>/{folders[before]}/{{shard}}.jsonl.zst"
+        for stage, before in stages.items()
+    }
+
+
 def require(stage):
     """End with one line if the sources or a switch leave this stage out."""
     if stage in LEFT_OUT:
@@ -104,6 +117,14 @@ def extract_inputs(wildcards):
     return files_of_shard(wildcards.shard)
 
 
+def earlier_signatures(wildcards):
+    """The signature files of earlier runs, whose documents are not to be repeated."""
+    folders = [Path(folder) for folder in cfg.dedup.against]
+    return [
+        str(file) for folder in folders for file in sorted(folder.glob("*.parquet"))
+    ]
+
+
 def extract_source_flags(wildcards):
     """Kind and name of a shard's source, and its keys, as flags of the command extract."""
     source = SHARDS[wildcards.shard]
@@ -119,9 +140,12 @@ def extract_source_flags(wildcards):
 def final_documents(wildcards):
     """The documents of the corpus, each shard from the last stage that it goes through."""
     require("merge")
-    last = "decontaminated" if cfg.decontaminate.against else "clean"
+    last = BEFORE["decontaminate"]
+    if cfg.decontaminate.against:
+        last = "<data>/decontaminated/{shard}.jsonl.zst"
+    early = "<data>/documents/{shard}.jsonl.zst"
     return [
-        f"{DATA}/{last if shard in DEDUP_SHARDS else 'documents'}/{shard}.jsonl.zst"
+        (last if shard in DEDUP_SHARDS else early).format(shard=shard)
         for shard in SHARDS
     ]
 
@@ -136,10 +160,11 @@ def statistics_of_shards(wildcards):
 # Settings, folders and flags
 
 
-def settings(*sections, **values):
+def settings(*sections, of=None, **values):
     """A stage's settings as JSON, with its version: what Snakemake watches for changes.
 
-    One name gives that section; several give an object of sections; ``values`` are added.
+    One name gives that section, or those settings ``of`` it; several give an object of sections;
+    ``values`` are added.
     """
     dump = cfg.model_dump(mode="json")
     chosen = (
@@ -147,6 +172,8 @@ def settings(*sections, **values):
         if len(sections) == 1
         else {name: dump[name] for name in sections}
     )
+    if of is not None:
+        chosen = {name: chosen[name] for name in of}
     version = VERSIONS.get(sections[-1])
     text = json.dumps({"version": version, **chosen, **values}, ensure_ascii=False)
     return lambda wildcards: text

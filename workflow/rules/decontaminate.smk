@@ -1,7 +1,7 @@
 rule decontaminate_count:
     """Count, over the whole corpus, the n-grams that evaluation sets contain."""
     input:
-        documents=expand("<data>/clean/{shard}.jsonl.zst", shard=DEDUP_SHARDS),
+        documents=expand(BEFORE["decontaminate"], shard=DEDUP_SHARDS),
         against=cfg.decontaminate.against,
     output:
         ngrams="<data>/decontaminated/ngrams.parquet",
@@ -25,7 +25,7 @@ rule decontaminate_count:
 rule decontaminate_shard:
     """Cut what evaluation sets contain out of one shard."""
     input:
-        documents="<data>/clean/{shard}.jsonl.zst",
+        documents=BEFORE["decontaminate"],
         ngrams="<data>/decontaminated/ngrams.parquet",
     output:
         documents=intermediate("<data>/decontaminated/{shard}.jsonl.zst"),

@@ -35,14 +35,41 @@ class Dedup(Settings):
     keep: Literal["longest", "oldest", "priority"] = Field(
         "longest", description="which copy stays; priority: the highest number in priority_field"
     )
-    date_field: str = Field("date", description="field of the date that `keep: oldest` goes by")
+    date_field: str = Field("crawled", description="field of the date that `keep: oldest` goes by")
     priority_field: str = Field("priority", description="field that `keep: priority` goes by")
     min_characters: int = Field(0, ge=0, description="shorter copies stay only if no longer one is")
+    against: tuple[str, ...] = Field(
+        (), description="folders dedup/signatures of earlier runs, whose documents are not repeated"
+    )
+    against_documents: tuple[str, ...] = Field(
+        (),
+        description="their folders of documents, in the same order, for exact verification; none: "
+        "the signatures' estimate decides",
+    )
+    order: Literal["dedup_first", "clean_first"] = Field(
+        "dedup_first", description="clean_first: near-duplicates are sought in cleaned documents"
+    )
+    jobs: int = Field(1, ge=1, le=64, description="jobs that the bands are dealt out to")
 
     @model_validator(mode="after")
     def _estimate_is_of_the_union(self) -> "Dedup":
         if self.verify == "estimate" and self.jaccard != "union":
             raise ValueError(
                 f"dedup.jaccard = {self.jaccard} needs verify: exact; signatures estimate the union"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _earlier_runs_can_be_compared(self) -> "Dedup":
+        if not self.against_documents:
+            if self.against and self.jaccard != "union":
+                raise ValueError(
+                    f"dedup.jaccard = {self.jaccard} needs dedup.against_documents beside "
+                    "dedup.against; signatures estimate the union"
+                )
+        elif len(self.against_documents) != len(self.against):
+            raise ValueError(
+                f"dedup.against_documents names {len(self.against_documents)} folders, "
+                f"dedup.against {len(self.against)}; give one for each, in the same order"
             )
         return self

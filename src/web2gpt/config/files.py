@@ -62,6 +62,8 @@ def _named(config: Config) -> Iterator[tuple[str, Path]]:
     lists = {
         "urls.blacklist_domains": config.urls.blacklist_domains,
         "urls.allow_domains": config.urls.allow_domains,
+        "dedup.against": config.dedup.against,
+        "dedup.against_documents": config.dedup.against_documents,
         "decontaminate.against": config.decontaminate.against,
     }
     yield from ((key, Path(path)) for key, path in singles.items() if path is not None)

@@ -8,7 +8,7 @@ VERSIONS = {
     "urls": 1,
     "fetch": 1,
     "extract": 1,
-    "dedup": 1,
+    "dedup": 2,
     "clean": 1,
     "decontaminate": 1,
     "merge": 1,

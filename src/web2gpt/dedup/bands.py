@@ -6,6 +6,7 @@ least weighted sum of the areas of false positives below the threshold and of fa
 above it. Source: Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, section 3.4.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -48,14 +49,14 @@ class Bands:
         curve = ", ".join(f"{self.probability(s):.1%} at {s}" for s in steps)
         return f"{self.count} bands of {self.rows} rows; candidates: {curve}"
 
-    def keys(self, signatures: Signatures) -> NDArray[np.uint64]:
-        """A 64-bit hash of each band: [bands, documents] of signatures [documents, permutations].
+    def keys(self, signatures: Signatures, bands: Sequence[int]) -> NDArray[np.uint64]:
+        """A 64-bit hash of some bands: [bands, documents] of signatures [documents, permutations].
 
         A chance collision (2^-64 a pair) makes a candidate, never a copy: candidates are verified.
         """
         used = signatures[:, : self.count * self.rows]
-        cut = used.reshape(len(used), self.count, self.rows).astype(np.uint64)
-        keys = np.zeros((len(used), self.count), dtype=np.uint64)
+        cut = used.reshape(len(used), self.count, self.rows)[:, list(bands)].astype(np.uint64)
+        keys = np.zeros((len(used), len(bands)), dtype=np.uint64)
         for row in range(self.rows):
             keys = (keys ^ cut[:, :, row]) * MULTIPLIER
             keys ^= keys >> np.uint64(29)

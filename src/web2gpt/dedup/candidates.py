@@ -1,25 +1,22 @@
-"""Step 2: buckets of equal bands, and the pairs of texts that are worth verifying.
+"""From buckets to the pairs of texts that are worth verifying.
 
-The keys of all texts, band by band, lie in a file (8 bytes a text and band); one band is in memory
-at a time. Within a bucket, texts stand in the order of the keep rule, and each is paired with the
-``MATES`` best of the bucket and with the ``MATES`` just before it: all pairs of a small bucket,
-and a number that grows linearly with a large one. Copies have nearly the same length, and are
-neighbours in that order; chance buckets of a common boilerplate cost no more than 16 pairs a text.
+Exact copies collapse first: texts meet, not documents. Within a bucket, texts stand in the order of
+the keep rule, and each is paired with the ``MATES`` best of the bucket and with the ``MATES`` just
+before it: all pairs of a small bucket, and a number that grows linearly with a large one. Copies
+have nearly the same length, and are neighbours in that order; chance buckets of a common
+boilerplate cost no more than 16 pairs a text. Texts of earlier runs are not paired among
+themselves.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 import numpy as np
-import polars
 from numpy.typing import NDArray
 
-from web2gpt.dedup.bands import Bands
+from web2gpt.dedup.buckets import BucketFiles, Keys
 from web2gpt.dedup.census import NOBODY, Census, Numbers
-from web2gpt.dedup.signature_files import SignatureFiles
-from web2gpt.io.atomic import temporary_name
 from web2gpt.io.progress import ProgressLine
 
 MATES = 8
@@ -32,6 +29,7 @@ class Ranking:
 
     order: Numbers  # documents, the best first
     rank_of: Numbers  # [texts] NOBODY where none of the text's documents is in ``order``
+    text: Numbers  # [ranks]
     best: Numbers  # [ranks] the text's best document
 
     @classmethod
@@ -42,66 +40,66 @@ class Ranking:
         places = np.sort(first)
         rank_of = np.full(len(census.first), NOBODY, dtype=np.uint32)
         rank_of[texts[places]] = np.arange(len(places), dtype=np.uint32)
-        return cls(order, rank_of, order[places])
+        return cls(order, rank_of, texts[places], order[places])
 
 
-def write_keys(files: SignatureFiles, census: Census, bands: Bands, path: Path) -> None:
-    """Write the band keys [bands, texts that have shingles] to ``path``, whole or not at all."""
-    firsts = census.first[census.long_enough]
-    draft = temporary_name(path)
-    keys = np.lib.format.open_memmap(
-        draft, mode="w+", dtype=np.uint64, shape=(bands.count, len(firsts))
-    )
-    done = 0
-    with ProgressLine("dedup bands", unit="documents", total=files.count) as progress:
-        for number, signatures in files.signatures():
-            end = int(np.searchsorted(firsts, number + len(signatures)))
-            rows = firsts[done:end] - number
-            keys[:, done:end] = bands.keys(signatures[rows])
-            done = end
-            progress.advance(len(signatures))
-    keys.flush()
-    draft.rename(path)
-
-
-def bucketed(keys: NDArray[np.uint64], census: Census) -> NDArray[np.bool_]:
-    """[texts] whether each shares a bucket with another."""
-    texts = np.flatnonzero(census.long_enough)
+def bucketed(buckets: BucketFiles, census: Census) -> NDArray[np.bool_]:
+    """[texts] whether each shares a bucket with another, one of the two a new one."""
     result = np.zeros(len(census.first), dtype=bool)
-    for members in _buckets(keys):
-        result[texts[members["text"].to_numpy()]] = True
+    for _, texts in _texts(buckets, census):
+        result[texts] = True
     return result
 
 
-def candidate_pairs(keys: NDArray[np.uint64], census: Census, rank_of: Numbers) -> Pairs:
-    """The pairs of ranks of all bands. ``rank_of`` [texts] is NOBODY for texts in no bucket."""
-    ranks = rank_of[census.long_enough]
+def candidate_pairs(buckets: BucketFiles, census: Census, ranking: Ranking) -> Pairs:
+    """The pairs of ranks of all bands."""
     pairs = np.empty(0, dtype=np.uint64)
-    with ProgressLine("dedup buckets", unit="bands", total=len(keys)) as progress:
-        for members in _buckets(keys):
-            rank = polars.Series("rank", ranks[members["text"].to_numpy()])
-            ranked = members.with_columns(rank).sort("key", "rank")
-            found = _pairs_of(ranked["key"].to_numpy(), ranked["rank"].to_numpy())
-            pairs = np.union1d(pairs, found)
+    is_new = census.is_new[ranking.text]
+    with ProgressLine("dedup candidates", unit="bands") as progress:
+        for keys, texts in _texts(buckets, census):
+            ranks = ranking.rank_of[texts]
+            order = np.lexsort((ranks, keys))
+            found = _pairs_of(keys[order], ranks[order])
+            better, worse = split(found)
+            pairs = np.union1d(pairs, found[is_new[better] | is_new[worse]])
             progress.advance(note=f"{len(pairs):,} pairs")
     return pairs
 
 
-def _buckets(keys: NDArray[np.uint64]) -> Iterator[polars.DataFrame]:
-    """For each band the texts (positions in ``keys``) that share their key with another."""
-    for band in keys:
-        frame = polars.DataFrame({"key": np.array(band)}).with_row_index("text")
-        yield frame.filter(polars.len().over("key") > 1)
+def _texts(buckets: BucketFiles, census: Census) -> Iterator[tuple[Keys, Numbers]]:
+    """Keys and texts, band by band, of the buckets that hold two texts, not both of them old."""
+    for keys, documents in buckets.bands():
+        keys_of_texts, texts = _collapsed(keys, census.text_of[documents])
+        if len(texts):
+            start, _ = _places(keys_of_texts)
+            members = np.bincount(start)[start]
+            news = np.bincount(start, weights=census.is_new[texts])[start]
+            shared = (members > 1) & (news > 0)
+            yield keys_of_texts[shared], texts[shared]
 
 
-def _pairs_of(keys: NDArray[np.uint64], ranks: Numbers) -> Pairs:
-    """Pairs within buckets, from keys and ranks [members] sorted by both."""
-    if not len(keys):
-        return np.empty(0, dtype=np.uint64)
+def _collapsed(keys: Keys, texts: Numbers) -> tuple[Keys, Numbers]:
+    """Each text of a bucket once, sorted by key and text."""
+    order = np.lexsort((texts, keys))
+    keys, texts = keys[order], texts[order]
+    distinct = texts != NOBODY
+    distinct[1:] &= (keys[1:] != keys[:-1]) | (texts[1:] != texts[:-1])
+    return keys[distinct], texts[distinct]
+
+
+def _places(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the bucket of each member starts, and the member's place in it; keys are sorted."""
     is_first = np.append(True, keys[1:] != keys[:-1])
     starts = np.flatnonzero(is_first)
     start = starts[np.cumsum(is_first) - 1]
-    place = np.arange(len(keys)) - start  # of each member in its bucket
+    return start, np.arange(len(keys)) - start
+
+
+def _pairs_of(keys: Keys, ranks: Numbers) -> Pairs:
+    """Pairs within buckets, from keys and ranks [members] sorted by both."""
+    if not len(keys):
+        return np.empty(0, dtype=np.uint64)
+    start, place = _places(keys)
     parts = []
     for step in range(1, MATES + 1):
         before = np.flatnonzero(place >= step)

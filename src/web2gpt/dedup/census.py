@@ -11,6 +11,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from web2gpt.dedup.corpus import Corpus
 from web2gpt.dedup.signature_files import SignatureFiles
 
 Numbers = NDArray[np.uint32]
@@ -21,27 +22,25 @@ NOBODY = np.uint32(0xFFFFFFFF)
 class Census:
     """Documents by number (position over all files), texts by number (order of appearance)."""
 
-    text_of: Numbers  # [documents]; NOBODY for the second document of an id
+    text_of: Numbers  # [documents]; NOBODY for those that do not count
     first: Numbers  # [texts] the text's first document
     copies: Numbers  # [texts] how many documents have it
-    long_enough: NDArray[np.bool_]  # [texts] whether it has a shingle
+    own: int  # documents below this number are of this run, the others of earlier ones
 
     @property
-    def documents(self) -> int:
-        return len(self.text_of)
+    def is_new(self) -> NDArray[np.bool_]:
+        """[texts] whether a document of this run has it."""
+        return np.less(self.first, self.own)
 
 
-def take_census(files: SignatureFiles) -> Census:
+def take_census(corpus: Corpus) -> Census:
     """Number the distinct texts.
 
     Of several documents with one id the first counts; ``merge`` makes errors of the others.
     """
-    documents = _halves(files, "id").with_row_index("number")
-    documents = documents.unique(["upper", "lower"], keep="first").select("number")
-    alive = np.zeros(files.count, dtype=bool)
-    alive[documents["number"].to_numpy()] = True
-
-    digests = _halves(files, "digest").with_row_index("number").filter(polars.Series(alive))
+    files = corpus.files
+    counts = _counted(corpus)
+    digests = _halves(files, "digest").with_row_index("number").filter(polars.Series(counts))
     texts = (
         digests.group_by("upper", "lower")
         .agg(polars.col("number").min().alias("first"), polars.len().alias("copies"))
@@ -51,10 +50,21 @@ def take_census(files: SignatureFiles) -> Census:
     pairs = digests.join(texts.select("upper", "lower", "text"), on=["upper", "lower"])
     text_of = np.full(files.count, NOBODY, dtype=np.uint32)
     text_of[pairs["number"].to_numpy()] = pairs["text"].to_numpy()
-    first = texts["first"].to_numpy().astype(np.uint32)
-    return Census(
-        text_of, first, texts["copies"].to_numpy().astype(np.uint32), _shingled(files)[first]
-    )
+    first, copies = (texts[name].to_numpy().astype(np.uint32) for name in ("first", "copies"))
+    return Census(text_of, first, copies, files.own)
+
+
+def _counted(corpus: Corpus) -> NDArray[np.bool_]:
+    """[documents] the first of each id, in this run and in earlier ones, that was not removed."""
+    own, count = corpus.files.own, corpus.files.count
+    documents = _halves(corpus.files, "id").with_row_index("number")
+    documents = documents.with_columns(is_own=polars.col("number") < own)
+    documents = documents.unique(["is_own", "upper", "lower"], keep="first")
+    removed = corpus.removed_before().with_columns(is_own=polars.lit(False))
+    documents = documents.join(removed, on=["is_own", "upper", "lower"], how="anti")
+    counts = np.zeros(count, dtype=bool)
+    counts[documents["number"].to_numpy()] = True
+    return counts
 
 
 def _halves(files: SignatureFiles, column: str) -> polars.DataFrame:
@@ -62,9 +72,3 @@ def _halves(files: SignatureFiles, column: str) -> polars.DataFrame:
         polars.DataFrame({"upper": upper, "lower": lower}) for upper, lower in files.keys(column)
     ]
     return polars.concat(parts)
-
-
-def _shingled(files: SignatureFiles) -> NDArray[np.bool_]:
-    """Whether each document has a shingle."""
-    parts = [files.columns(file, ["shingles"])["shingles"] > 0 for file in range(len(files.paths))]
-    return polars.concat(parts).to_numpy()

@@ -1,6 +1,7 @@
-"""``web2gpt dedup``: near-duplicates, in three commands.
+"""``web2gpt dedup``: near-duplicates, in five commands, each a step that can be run again.
 
-``signatures`` and ``remove`` are jobs of one shard, ``clusters`` is one job over all shards.
+``signatures`` and ``remove`` are jobs of one shard, ``buckets`` of some of the bands; ``pairs`` and
+``clusters`` are one job over all shards.
 """
 
 from pathlib import Path
@@ -16,6 +17,10 @@ app = typer.Typer(
 )
 
 Work = Annotated[Path, typer.Option(help="folder to resume from")]
+Signatures = Annotated[list[Path], typer.Option(help="signatures of a shard; once for each shard")]
+Documents = Annotated[
+    list[Path], typer.Option(help="documents of a shard; in the order of --signatures")
+]
 
 
 @app.command()
@@ -38,26 +43,66 @@ def signatures(
 
 @app.command()
 @with_settings(Dedup)
+def buckets(
+    *,
+    signatures: Signatures,
+    output: Annotated[Path, typer.Option(help="buckets of this part's bands, .parquet")],
+    part: Annotated[int, typer.Option(help="which of --jobs jobs this is, from 0")] = 0,
+    work: Work,
+    settings: Dedup,
+) -> None:
+    """Find the documents whose signatures are equal in a band.
+
+    Example: web2gpt dedup buckets --signatures a.parquet --signatures b.parquet
+    --output buckets.parquet --work work/buckets
+    """
+    from web2gpt.dedup.buckets import find_buckets
+
+    find_buckets(signatures, output, work, settings, part)
+
+
+@app.command()
+@with_settings(Dedup)
+def pairs(
+    *,
+    signatures: Signatures,
+    documents: Documents,
+    buckets: Annotated[list[Path], typer.Option(help="buckets; once for each part")],
+    output: Annotated[Path, typer.Option(help="verified pairs, .parquet")],
+    work: Work,
+    settings: Dedup,
+) -> None:
+    """Verify the similarity of documents that share a bucket.
+
+    Example: web2gpt dedup pairs --signatures a.parquet --documents a.jsonl.zst
+    --buckets buckets.parquet --output pairs.parquet --work work/pairs
+    """
+    from web2gpt.dedup.corpus import Shards
+    from web2gpt.dedup.pairs import find_pairs
+
+    find_pairs(Shards.of(signatures, documents), buckets, output, work, settings)
+
+
+@app.command()
+@with_settings(Dedup)
 def clusters(
     *,
-    signatures: Annotated[
-        list[Path], typer.Option(help="signatures of a shard; once for each shard")
-    ],
-    documents: Annotated[
-        list[Path], typer.Option(help="documents of a shard; in the order of --signatures")
-    ],
+    signatures: Signatures,
+    documents: Documents,
+    pairs: Annotated[Path, typer.Option(help="verified pairs")],
     output: Annotated[Path, typer.Option(help="clusters.parquet")],
     work: Work,
     settings: Dedup,
 ) -> None:
-    """Find and verify the near-duplicates among all documents, and choose which are kept.
+    """Choose which of the near-duplicates are kept.
 
     Example: web2gpt dedup clusters --signatures a.parquet --documents a.jsonl.zst
-    --output clusters.parquet --work work/clusters
+    --pairs pairs.parquet --output clusters.parquet --work work/clusters
     """
     from web2gpt.dedup.clusters import find_clusters
+    from web2gpt.dedup.corpus import Shards
 
-    find_clusters(signatures, documents, output, work, settings)
+    find_clusters(Shards.of(signatures, documents), pairs, output, work, settings)
 
 
 @app.command()

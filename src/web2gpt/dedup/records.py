@@ -19,6 +19,7 @@ from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, read_jsonl
 FTFY_CHARACTERS = 1 << 20  # how much of a document is looked at for mojibake
 FTFY_ACTS_ON = bytes(set(range(32)) - {9, 10}) + b"\x7f"
 """The ASCII characters that ftfy may change, beside character references."""
+MARKED = bytes(0 if byte in FTFY_ACTS_ON else 1 for byte in range(256))
 REFERENCE = re.compile(r"&#?[0-9A-Za-z]{1,24};")
 
 
@@ -97,5 +98,4 @@ def _is_plain(text: str) -> bool:
         return False
     if "&" in text and REFERENCE.search(text):
         return False
-    data = text.encode()
-    return len(data.translate(None, FTFY_ACTS_ON)) == len(data)
+    return b"\0" not in text.encode().translate(MARKED)

@@ -1,13 +1,15 @@
 """Hashes of all shingles of many texts at once, without a Python loop over shingles.
 
-A shingle of n words (or characters) is a stretch of the normalised text's UTF-8 bytes. Its hash:
+A shingle of n words is a stretch of the normalised text's UTF-8 bytes, with the space after each
+word (the text ends with one); a shingle of n characters is the stretch of those. Its hash:
 
     poly(s) = sum over k of table[s[k]] * B^k   mod 2^64,  B odd
     hash64  = fmix64(poly),   hash32 = its upper half
 
 With the prefix sums P of table[byte] * B^position over a whole batch, the polynomial of the
-stretch [start, end) is (P[end] - P[start]) * B^(-start): two look-ups a shingle. ``hash64_of`` says
-the same for a single shingle in plain Python and is what ``datasketch`` is given in the tests.
+stretch [start, end) is (P[end] - P[start]) * B^(-start), and P is looked up once a word.
+``hash64_of`` says the same for a single shingle in plain Python and is what ``datasketch`` is given
+in the tests.
 fmix64 is MurmurHash3's finalizer (public domain, A. Appleby).
 """
 
@@ -24,9 +26,10 @@ from web2gpt.dedup.text import LONG
 Hashes = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 
+HASH = "poly64 fmix64, words with their spaces"  # names the definition: changed with it
 BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
 MASK = (1 << 64) - 1
-BATCH = 1 << 19  # characters of text hashed at once
+BATCH = 1 << 16  # bytes of text hashed at once: what fits into a core's cache
 SPACE = 0x20
 
 
@@ -64,9 +67,10 @@ class Shingler:
     def shingles_of(self, text: str) -> list[bytes]:
         """The shingles of one normalised text in order: the definition."""
         units = text.split(" ") if self.kind == "words" and text else list(text)
-        joint = " " if self.kind == "words" else ""
+        if self.kind == "words":
+            units = [f"{word} " for word in units]
         starts = range(len(units) - self.ngram + 1)
-        return [joint.join(units[at : at + self.ngram]).encode() for at in starts]
+        return ["".join(units[at : at + self.ngram]).encode() for at in starts]
 
     def hash_all(self, texts: Sequence[str]) -> tuple[Hashes, Counts]:
         """Hashes of all shingles of the normalised ``texts``, one text after another.
@@ -77,21 +81,23 @@ class Shingler:
         counts = np.zeros(len(texts), dtype=np.int64)
         parts: list[Hashes] = []
         waiting: list[bytes] = []
+        units: list[int] = []
         size = 0
         for number, text in enumerate(texts):
             for piece in self._pieces(text):
                 data = piece.encode(errors="surrogatepass")
-                units = data.count(b" ") + 1 if self.kind == "words" else len(piece)
-                if not data or units < self.ngram:
+                found = data.count(b" ") + 1 if self.kind == "words" else len(piece)
+                if not data or found < self.ngram:
                     continue
-                counts[number] += units - self.ngram + 1
+                counts[number] += found - self.ngram + 1
                 waiting.append(data)
+                units.append(found)
                 size += len(data)
                 if size >= BATCH:
-                    parts.append(self._hash_batch(waiting))
-                    waiting, size = [], 0
+                    parts.append(self._hash_batch(waiting, units))
+                    waiting, units, size = [], [], 0
         if waiting:
-            parts.append(self._hash_batch(waiting))
+            parts.append(self._hash_batch(waiting, units))
         return np.concatenate(parts) if parts else np.empty(0, np.uint64), counts
 
     def _pieces(self, text: str) -> Iterator[str]:
@@ -115,38 +121,37 @@ class Shingler:
                 start += 1
         yield text[start:]
 
-    def _hash_batch(self, texts: list[bytes]) -> Hashes:
-        """Hashes of the shingles of ``texts``, each of which has at least one."""
-        data = np.frombuffer(b" ".join(texts) + b" ", dtype=np.uint8)
-        lasts = np.cumsum([len(text) + 1 for text in texts]) - 1  # each text's closing space
-        if self.kind == "words":
-            ends = np.flatnonzero(data == SPACE)
-            starts = np.concatenate([[0], ends[:-1] + 1])
-            closing = np.searchsorted(ends, lasts)  # the last word of each text
-        else:
-            starts = np.flatnonzero((data & 0xC0) != 0x80)  # the closing spaces, too
-            ends = np.append(starts[1:], len(data))
-            closing = np.searchsorted(starts, lasts)
-        begins = np.ones(len(starts), dtype=bool)
-        first = 0 if self.kind == "words" else -1
-        begins[closing] = begins[closing] & (first == 0)
-        for back in range(self.ngram - 1):
-            begins[closing + first - back] = False
-        at = np.flatnonzero(begins)
-        return _stretches(data, starts[at], ends[at + self.ngram - 1])
+    def _hash_batch(self, texts: list[bytes], units: list[int]) -> Hashes:
+        """Hashes of the shingles of ``texts``, of which each has ``units`` >= ngram words
+        (characters)."""
+        joint = b" " if self.kind == "words" else b""
+        data = np.frombuffer(joint.join([*texts, b""]), dtype=np.uint8)
+        is_last = data == SPACE if self.kind == "words" else np.roll((data & 0xC0) != 0x80, -1)
+        cuts = np.concatenate([[0], np.flatnonzero(is_last) + 1])
+        hashes = _stretches(data, cuts, self.ngram)
+        within = np.ones(len(hashes), dtype=bool)
+        nexts = np.cumsum(units)[:-1]  # each later text's first word
+        for back in range(1, self.ngram):
+            within[nexts - back] = False
+        return hashes[within]
 
 
-def _stretches(data: NDArray[np.uint8], starts: Counts, ends: Counts) -> Hashes:
-    """hash64 of data[start:end] for each pair of positions."""
+def _stretches(data: NDArray[np.uint8], cuts: Counts, length: int) -> Hashes:
+    """hash64 of data[cuts[i] : cuts[i + length]] for each i."""
     powers, inverse = _powers(1 << max(20, len(data).bit_length()))
-    prefix = np.zeros(len(data) + 1, dtype=np.uint64)
-    values = TABLE[data]
+    values = _at(TABLE, data)
     values *= powers[: len(data)]
+    prefix = np.zeros(len(data) + 1, dtype=np.uint64)
     np.cumsum(values, out=prefix[1:])
-    hashes = prefix[ends]
-    hashes -= prefix[starts]
-    hashes *= inverse[starts]
+    bounds = _at(prefix, cuts)
+    hashes = bounds[length:] - bounds[:-length]
+    hashes *= _at(inverse, cuts[:-length])
     return _fmix64_all(hashes)
+
+
+def _at(values: Hashes, places: NDArray[np.integer]) -> Hashes:
+    """values[places]; unlike an index, takes bytes as they are. All places are in range."""
+    return np.take(values, places, mode="clip")
 
 
 @cache
@@ -162,8 +167,9 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
 
 def _fmix64_all(values: Hashes) -> Hashes:
     """``fmix64`` of each value, in place."""
+    shifted = np.empty_like(values)
     for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        values ^= values >> np.uint64(33)
+        values ^= np.right_shift(values, np.uint64(33), out=shifted)
         values *= np.uint64(multiplier)
-    values ^= values >> np.uint64(33)
+    values ^= np.right_shift(values, np.uint64(33), out=shifted)
     return values

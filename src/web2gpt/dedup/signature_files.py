@@ -30,12 +30,16 @@ class SignatureFiles:
 
     paths: tuple[Path, ...]
     starts: tuple[int, ...]  # one more than files: the last is the number of documents
+    own: int  # documents below this number are of this run, the others of earlier runs
 
     @classmethod
-    def open(cls, paths: Sequence[Path], settings: Dedup) -> Self:
-        """Raises ``InputError`` for a file that is missing, broken, or made in another way."""
+    def open(cls, paths: Sequence[Path], settings: Dedup, earlier: Sequence[Path] = ()) -> Self:
+        """This run's files, then those of earlier runs.
+
+        Raises ``InputError`` for a file that is missing, broken, or made in another way.
+        """
         starts = [0]
-        for path in paths:
+        for path in (*paths, *earlier):
             metadata = _metadata(path)
             found = orjson.loads((metadata.metadata or {}).get(b"minhash", b"null"))
             wanted = method_of(settings)
@@ -46,7 +50,7 @@ class SignatureFiles:
                     f"({', '.join(differs)}); make them again with these."
                 )
             starts.append(starts[-1] + metadata.num_rows)
-        return cls(tuple(paths), tuple(starts))
+        return cls((*paths, *earlier), tuple(starts), starts[len(paths)])
 
     @property
     def count(self) -> int:
@@ -66,6 +70,12 @@ class SignatureFiles:
                 or [np.empty((0, 2), dtype=">u8")]
             ).astype(np.uint64)
             yield halves[:, 0], halves[:, 1]
+
+    def shingled(self) -> NDArray[np.uint32]:
+        """Numbers of the documents that have a shingle, and so a signature."""
+        parts = [self.columns(file, ["shingles"]) for file in range(len(self.paths))]
+        found = [part.filter(polars.col("shingles") > 0)["number"].to_numpy() for part in parts]
+        return np.concatenate(found or [np.empty(0)]).astype(np.uint32)
 
     def signatures(self) -> Iterator[tuple[int, Signatures]]:
         """First number and signatures [rows, permutations] of some documents after others."""

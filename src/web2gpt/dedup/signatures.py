@@ -30,26 +30,25 @@ from web2gpt.config.dedup import Dedup
 from web2gpt.config.versions import VERSIONS
 from web2gpt.dedup.minhash import SCHEME, SEED, Permutations
 from web2gpt.dedup.records import Merits, sound_documents
-from web2gpt.dedup.shingles import BATCH, Shingler
+from web2gpt.dedup.shingles import HASH, Shingler
 from web2gpt.dedup.text import normalise
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import Document
 from web2gpt.io.work import WorkFolder, file_states
 
 ROWS = 1 << 13  # in a row group: 4 MiB of signatures of 128 values
+BATCH = 1 << 19  # characters of text at once
 
 
 def method_of(settings: Dedup) -> dict[str, Any]:
     """All that decides a signature's values."""
     return {
-        "version": VERSIONS["dedup"],
+        "hash": HASH,
         "scheme": SCHEME,
         "seed": SEED,
         "permutations": settings.permutations,
         "shingle": settings.shingle,
         "ngram": settings.ngram,
-        "date_field": settings.date_field,
-        "priority_field": settings.priority_field,
     }
 
 
@@ -102,7 +101,9 @@ def compute_signatures(documents: Path, output: Path, work: Path, settings: Dedu
     """Write the signatures of one shard's documents to ``output``; memory: one row group."""
     job = {
         "step": "signatures",
+        "version": VERSIONS["dedup"],
         "method": method_of(settings),
+        "fields": [settings.date_field, settings.priority_field],
         "inputs": file_states([documents]),
     }
     with WorkFolder(work, job) as folder:

@@ -10,16 +10,28 @@ from collections.abc import Iterator
 CHUNK = 1024  # characters normalised at a time: runs of combining marks cost their square
 LONG = 1 << 18  # characters; in longer texts, words are cut so that pieces can be made
 LONGEST_WORD = 1000  # characters, in long texts
+ASCII_SPACE = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # what str.split takes for white space
+FOLD = bytes(range(128)).lower().translate(bytes.maketrans(ASCII_SPACE, b" " * 9)) + bytes(128)
 
 
 def normalise(text: str) -> str:
     """The form that is hashed: words joined by single spaces."""
-    if not text.isascii():
-        starts = range(0, len(text), CHUNK)
-        text = "".join(unicodedata.normalize("NFKC", text[at : at + CHUNK]) for at in starts)
-    words = text.lower().split()
-    normalised = " ".join(words)
-    return " ".join(_cut(words)) if len(normalised) > LONG else normalised
+    normalised = _ascii_words(text) if text.isascii() else _words(text)
+    return " ".join(_cut(normalised.split())) if len(normalised) > LONG else normalised
+
+
+def _ascii_words(text: str) -> str:
+    """As ``_words``, of a text that NFKC leaves alone; three times as fast."""
+    data = text.encode().translate(FOLD)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.strip(b" ").decode()
+
+
+def _words(text: str) -> str:
+    starts = range(0, len(text), CHUNK)
+    text = "".join(unicodedata.normalize("NFKC", text[at : at + CHUNK]) for at in starts)
+    return " ".join(text.lower().split())
 
 
 def _cut(words: list[str]) -> Iterator[str]:

@@ -55,7 +55,7 @@ def write_verdicts(verdicts: Verdicts, census: Census, files: SignatureFiles, dr
     halves = list(files.keys("id"))
     upper = np.concatenate([upper for upper, _ in halves] or [np.empty(0, np.uint64)])
     lower = np.concatenate([lower for _, lower in halves] or [np.empty(0, np.uint64)])
-    numbers = np.flatnonzero(census.text_of != NOBODY)
+    numbers = np.flatnonzero(census.text_of[: census.own] != NOBODY)
     removed = verdicts.removed
     order = numbers[np.lexsort((lower[numbers], upper[numbers], ~removed[numbers]))]
     boundary = int(removed[numbers].sum())
