@@ -1,19 +1,27 @@
 """Reading lists and dumps in every compression."""
 
 import bz2
+import codecs
 import gzip
 import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.shards import BadLine
-from web2gpt.urls.inputs import ListFile, parse_sources, read_list
+from web2gpt.urls.inputs import Line, ListFile, lines_of, parse_sources, read_chunks
 from web2gpt.urls.rules import Rejection
+
+
+def read_list(path: Path) -> list[Line]:
+    file = ListFile("s", path)
+    return [line for chunk in read_chunks(path) for line in lines_of(chunk, file, 3)]
+
 
 TEXT = b"http://a.com/\r\n\n  http://b.com/ \nhttp://c.com/\xff\nhttp://d.com/"
 
@@ -28,8 +36,7 @@ def test_each_compression_gives_the_same_lines(
 ) -> None:
     path = tmp_path / f"list.txt{ending}"
     path.write_bytes(compress(TEXT))
-    lines = list(read_list(ListFile("s", path), 3))
-    assert [(line.number, line.given, line.fault) for line in lines] == [
+    assert read_list(path) == [
         (1, "http://a.com/", None),
         (3, "http://b.com/", None),
         (4, "http://c.com/\\xff", Rejection("malformed")),
@@ -40,9 +47,31 @@ def test_each_compression_gives_the_same_lines(
 def test_a_broken_off_file_costs_its_rest_and_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "list.txt.gz"
     path.write_bytes(gzip.compress(TEXT)[:-12])
-    *_, last = read_list(ListFile("s", path), 3)
-    assert isinstance(last.fault, BadLine)
-    assert last.fault.reason == "broken_compression"
+    *_, (_, _, fault) = read_list(path)
+    assert isinstance(fault, BadLine)
+    assert fault.reason == "broken_compression"
+
+
+def test_chunks_are_whole_lines_and_numbered_on(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("web2gpt.urls.inputs.CHUNK", 20)
+    monkeypatch.setattr("web2gpt.io.shards.MAX_LINE", 30)
+    lines = [b"http://a.com/", b"", b"http://b.com/\xff", b"x" * 40, b"http://c.com/"] * 3
+    (tmp_path / "list.txt").write_bytes(codecs.BOM_UTF8 + b"\n".join(lines))
+    found = read_list(tmp_path / "list.txt")
+    assert len(list(read_chunks(tmp_path / "list.txt"))) > 3
+    assert [(number, given) for number, given, _ in found] == [
+        (number, "" if len(line) > 30 else line.decode(errors="backslashreplace"))
+        for number, line in enumerate(lines, 1)
+        if line
+    ]
+    assert [getattr(fault, "reason", None) for _, _, fault in found] == [
+        None, "malformed", "line_too_long", None
+    ] * 3  # fmt: skip
+
+
+def test_only_white_space_that_a_url_cannot_hold_is_stripped(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("\t http://a.com/\u3000\x0b\r\n\x0c\r\n")
+    assert read_list(tmp_path / "list.txt") == [(1, "http://a.com/\u3000", None)]
 
 
 @pytest.mark.parametrize(
@@ -63,9 +92,9 @@ def test_reddit_dumps_by_score_without_self_posts_and_over_18(
     ]
     path = tmp_path / f"RS_2018-10{ending}"
     path.write_bytes(compress("\n".join([*map(json.dumps, records), "{"]).encode()))
-    lines = list(read_list(ListFile("s", path), 3))
-    assert lines[0].given == "http://a.com/?x=1&y=2"
-    assert [getattr(line.fault, "reason", None) for line in lines] == [
+    lines = read_list(path)
+    assert lines[0][1] == "http://a.com/?x=1&y=2"
+    assert [getattr(fault, "reason", None) for _, _, fault in lines] == [
         None, "low_score", "self_post", "over_18", "low_score", "no_url", "no_url", "not_json",
     ]  # fmt: skip
 

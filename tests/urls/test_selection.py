@@ -14,7 +14,7 @@ from web2gpt.config.urls import Urls
 from web2gpt.io.shards import read_jsonl
 from web2gpt.urls.domain_lists import load_lists
 from web2gpt.urls.inputs import parse_sources
-from web2gpt.urls.rules import Kept, Rules
+from web2gpt.urls.rules import Rejection, Rules
 from web2gpt.urls.selection import Outputs, select_urls, shard_of
 from web2gpt.web.urls import duplicate_key, parse, preference, registered_domain
 
@@ -32,7 +32,9 @@ def random_lines(seed: int, count: int) -> list[str]:
     ]
 
 
-def run(tmp_path: Path, lists: dict[str, list[str]], shards: int = 3, **settings: Any) -> Outputs:
+def run(
+    tmp_path: Path, lists: dict[str, list[str]], shards: int = 3, workers: int = 1, **settings: Any
+) -> Outputs:
     sources = []
     for name, lines in lists.items():
         path = tmp_path / f"{name}.txt"
@@ -40,7 +42,7 @@ def run(tmp_path: Path, lists: dict[str, list[str]], shards: int = 3, **settings
         sources.append(f"{name}={path}")
     out = tmp_path / "out"
     outputs = Outputs(out, out / "rejected.jsonl.zst", out / "stats.json", out / "work")
-    select_urls(parse_sources(sources), outputs, shards, Urls(**settings))
+    select_urls(parse_sources(sources), outputs, shards, Urls(**settings), workers)
     return outputs
 
 
@@ -50,8 +52,9 @@ def test_the_same_as_a_selection_in_memory(tmp_path: Path) -> None:
     rules = Rules(9, load_lists((), (), ()))
     best: dict[str, tuple[int, str]] = {}
     for line in lines:
-        if isinstance(verdict := rules.judge(line), Kept):
-            key, rank = duplicate_key(verdict.url), (preference(verdict.url), verdict.url.url)
+        if not isinstance(verdict := rules.judge(line), Rejection):
+            url, _ = verdict
+            key, rank = duplicate_key(url), (preference(url), url.url)
             best[key] = min(best.get(key, rank), rank)
     expected = sorted(url for _, url in best.values())
     assert (outputs.folder / "clean.txt").read_text().splitlines() == expected
@@ -97,6 +100,25 @@ def test_order_of_lines_and_hash_seed_change_nothing(tmp_path: Path) -> None:
         names = ("clean.txt", "urls-0000.tsv", "urls-0001.tsv")
         stats = json.loads((out / "stats.json").read_text()) | {"time": None}
         results.append(([(out / name).read_bytes() for name in names], stats))
+    assert results[0] == results[1]
+
+
+def test_the_number_of_processes_changes_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("web2gpt.urls.inputs.CHUNK", 4_000)
+    results = []
+    for workers in (1, 3):
+        folder = tmp_path / str(workers)
+        folder.mkdir()
+        lists = {"s": [*random_lines(4, 3000), "\udc80"], "t": random_lines(5, 500)}
+        encoded = {name: [line.encode("utf-8", "surrogateescape").decode("latin-1")
+                          for line in lines] for name, lines in lists.items()}  # fmt: skip
+        outputs = run(folder, encoded, shards=2, workers=workers)
+        files = [*sorted(outputs.folder.glob("*.t*")), outputs.rejected]
+        stats = json.loads(outputs.stats.read_text()) | {"time": None}
+        text = [file.read_bytes() for file in files[:-1]]
+        rejected = [record | {"file": None} for record in read_jsonl(files[-1])]
+        results.append((text, rejected, stats))
+    assert len(results[0][0]) == 3
     assert results[0] == results[1]
 
 

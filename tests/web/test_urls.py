@@ -1,11 +1,12 @@
 """URL forms, against examples from the WHATWG URL standard and the public suffix list's rules."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from web2gpt.web.urls import (
     MAX_LENGTH,
+    _parse_any,
     domain_and_parents,
     duplicate_key,
     is_address,
@@ -47,6 +48,18 @@ def test_the_fetched_form_is_the_standards_serialization(given_url: str, fetched
 )  # fmt: skip
 def test_what_is_no_web_url_is_none(text: str) -> None:
     assert parse(text) is None
+
+
+PIECES = ["http://", "https://", "a", "Z", "0", "9", ".", "..", "/", "/.", "-", "--", "xn--", "com",
+          "1.2", "?", "#", "%2e", "%", "&", "'", "(", ";", ":", "@", "[", "\\", "|", "^", "`", "~",
+          '"', "<", "é", "_", "+", "0x1"]  # fmt: skip
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12), st.booleans())
+def test_the_quick_way_gives_what_the_parser_gives(pieces: list[str], whole: bool) -> None:
+    text = ("http://a.com/" if whole else "https://a") + "".join(pieces)
+    assert parse(text) == _parse_any(text)
 
 
 @given(st.text())

@@ -27,4 +27,4 @@ rule urls:
     shell:
         "web2gpt urls {params.sources} --shards {params.shards} --output {params.folder:q}"
         " --rejected {output.rejected:q} --stats {output.stats:q} --work {params.work:q}"
-        " --settings {params.settings:q} 2> {log:q}"
+        " --workers {threads} --settings {params.settings:q} 2> {log:q}"

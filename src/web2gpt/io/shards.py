@@ -6,7 +6,7 @@ is not a JSON object costs that line only.
 """
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -97,6 +97,13 @@ class JsonlWriter:
         self._stream.write(line)
         self.count += 1
         self.bytes += len(line)
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        """Write records that are lines of JSON already, with their ends."""
+        content = b"".join(lines)
+        self._stream.write(content)
+        self.count += len(lines)
+        self.bytes += len(content)
 
     def __enter__(self) -> Self:
         return self

@@ -20,6 +20,9 @@ def urls(
     stats: Annotated[Path, typer.Option(help="file for the counts")],
     work: Annotated[Path, typer.Option(help="folder for what the stage keeps while it runs")],
     settings: Urls,
+    workers: Annotated[
+        int, typer.Option(min=1, help="processes that judge URLs; no result depends on it")
+    ] = 1,
     shards: Annotated[int, typer.Option(min=1, help="number of shards, by domain")] = 1,
 ) -> None:
     """Keep the URLs worth fetching: well-formed, not blacklisted, once each; in shards."""
@@ -27,4 +30,4 @@ def urls(
     from web2gpt.urls.selection import Outputs, select_urls
 
     files = parse_sources(source)
-    select_urls(files, Outputs(output, rejected, stats, work), shards, settings)
+    select_urls(files, Outputs(output, rejected, stats, work), shards, settings, workers)

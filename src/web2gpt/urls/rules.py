@@ -9,7 +9,6 @@ extension  the path ends in something that is not a page
 Work that depends on the host alone is done once a host.
 """
 
-from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -26,11 +25,8 @@ class Rejection(NamedTuple):
     figure: str | int | None = None
 
 
-class Kept(NamedTuple):
-    """A URL that may be fetched, with the registered domain of its host."""
-
-    url: WebUrl
-    domain: str
+Kept = tuple[WebUrl, str]
+"""A URL that may be fetched, and the registered domain of its host."""
 
 
 class Rules:
@@ -40,7 +36,7 @@ class Rules:
         self._min_length = min_length
         self._lists = lists
         self._extensions = load_extensions()
-        self._judge_host = lru_cache(maxsize=HOSTS_REMEMBERED)(self._uncached_host)
+        self._hosts: dict[str, str | Rejection] = {}
 
     def judge(self, given: str) -> Kept | Rejection:
         """Whether the URL ``given`` is kept."""
@@ -49,22 +45,25 @@ class Rules:
             return Rejection("malformed")
         if len(given) < self._min_length:
             return Rejection("short", len(given))
-        host = self._judge_host(url.host)
+        host = self._hosts.get(url.host) or self._judge_host(url.host)
         if isinstance(host, Rejection):
             return host
-        extension = extension_of(url.path)
-        if extension in self._extensions:
+        if "." in url.path and (extension := extension_of(url.path)) in self._extensions:
             return Rejection("extension", extension)
-        return Kept(url, host)
+        return url, host
 
-    def _uncached_host(self, host: str) -> str | Rejection:
-        """The registered domain of a host that may stay."""
-        if "." not in host.rstrip(".") and not is_address(host):
-            return Rejection("malformed", host)
+    def _judge_host(self, host: str) -> str | Rejection:
+        """The registered domain of a host that may stay; remembered."""
+        if len(self._hosts) >= HOSTS_REMEMBERED:
+            self._hosts.clear()
         theme = self._lists.listed_in(host)
-        if theme is not None:
-            return Rejection("domain", theme)
-        return registered_domain(host)
+        if "." not in host.rstrip(".") and not is_address(host):
+            self._hosts[host] = Rejection("malformed", host)
+        elif theme is not None:
+            self._hosts[host] = Rejection("domain", theme)
+        else:
+            self._hosts[host] = registered_domain(host)
+        return self._hosts[host]
 
 
 def extension_of(path: str) -> str:

@@ -2,20 +2,24 @@
 
 Candidates are spread over ``BUCKETS`` files by a hash of their key, so that all with one key meet
 in one file. A bucket's lines are built so that plain sorting puts the one to keep first among those
-with its key; what is kept is written back in the order of URLs, and the buckets are merged.
-Every field is free of tabs and of all that sorts before a tab: URLs have no control characters.
+with its key. What is kept is spread again, over ranges of URLs whose bounds were sampled on the
+way, and sorted range by range. Every field is free of tabs and of all that sorts before a tab: URLs
+have no control characters.
 """
 
-import heapq
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from web2gpt.web.urls import WebUrl, duplicate_key, preference
+
 BUCKETS = 64
 BUFFER = 1 << 18  # bytes held back for each bucket while writing
+SAMPLE_EVERY = 1 << 14  # bytes of candidates for each URL sampled
 
 
 class Candidate(NamedTuple):
@@ -28,12 +32,6 @@ class Candidate(NamedTuple):
     file: int
     line: int
     domain: str
-
-    def encode(self) -> bytes:
-        return (
-            f"{self.key}\t{self.rank}\t{self.url}\t{self.source:04}\t{self.file:06}\t{self.line:012}"
-            f"\t{self.domain}\n"
-        ).encode()
 
     @classmethod
     def decode(cls, line: bytes) -> Self:
@@ -48,12 +46,20 @@ class Duplicate(NamedTuple):
     kept: str
 
 
-class Unique(NamedTuple):
-    """A URL of the result."""
+Unique = tuple[bytes, bytes, bytes]
+"""A URL of the result, the number of its source in four digits, and its registered domain."""
 
-    url: str
-    source: int
-    domain: str
+
+def origin_of(source: int, file: int) -> str:
+    """A candidate's source and file, as its line has them."""
+    return f"{source:04}\t{file:06}"
+
+
+def spilled(url: WebUrl, domain: str, origin: str, line: int) -> tuple[int, str]:
+    """The bucket in which all candidates with a URL's key meet, and its own line there."""
+    key = duplicate_key(url)
+    bucket = zlib.crc32(key.encode()) % BUCKETS
+    return bucket, f"{key}\t{preference(url)}\t{url.url}\t{origin}\t{line:012}\t{domain}\n"
 
 
 class Spill:
@@ -61,11 +67,12 @@ class Spill:
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self._sample: list[bytes] = []
 
     def __enter__(self) -> Self:
         shutil.rmtree(self._folder, ignore_errors=True)  # a killed run's
         self._folder.mkdir(parents=True)
-        self._files = [self._bucket(number).open("wb", BUFFER) for number in range(BUCKETS)]
+        self._files = [_Parts(self._folder / f"bucket-{number:02}") for number in range(BUCKETS)]
         return self
 
     def __exit__(
@@ -78,38 +85,67 @@ class Spill:
             file.close()
         shutil.rmtree(self._folder)
 
-    def add(self, candidate: Candidate) -> None:
-        bucket = zlib.crc32(candidate.key.encode()) % BUCKETS
-        self._files[bucket].write(candidate.encode())
+    def add(self, buckets: Iterable[bytes]) -> None:
+        """Add the lines of candidates, whole lines for each bucket in turn."""
+        for file, lines in zip(self._files, buckets, strict=True):
+            file.write(lines)
+            for place in range(0, len(lines), SAMPLE_EVERY):
+                start = lines.rfind(b"\n", 0, place) + 1
+                self._sample.append(lines[start:].split(b"\t", 3)[2])
 
     def duplicates(self) -> Iterator[Duplicate]:
         """Every candidate but the best of each key; leaves the best ones to ``unique``."""
-        for number, file in enumerate(self._files):
-            file.close()
-            lines = self._bucket(number).read_bytes().splitlines(keepends=True)
+        bounds = self._bounds()
+        ranges = [_Parts(self._folder / f"range-{n:02}") for n in range(len(bounds) + 1)]
+        buckets, self._files = self._files, ranges
+        for bucket in buckets:
+            lines = bucket.take()
             lines.sort()
-            kept: list[bytes] = []
+            kept: list[list[bytes]] = [[] for _ in ranges]
             for is_first, line, first in _with_first(lines):
                 if is_first:
-                    kept.append(_unique_line(line))
+                    _, _, url, source, _, _, domain = line.split(b"\t")
+                    kept[bisect_right(bounds, url)].append(b"%b\t%b\t%b" % (url, source, domain))
                 else:
                     yield Duplicate(Candidate.decode(line), Candidate.decode(first).url)
-            kept.sort()
-            self._bucket(number).write_bytes(b"".join(kept))
+            for part, some in zip(ranges, kept, strict=True):
+                part.write(b"".join(some))
 
     def unique(self) -> Iterator[Unique]:
         """What is left after ``duplicates``, in the order of URLs."""
-        files = [self._bucket(number).open("rb") for number in range(BUCKETS)]
-        try:
-            for line in heapq.merge(*files):
-                url, source, domain = line.decode().rstrip("\n").split("\t")
-                yield Unique(url, int(source), domain)
-        finally:
-            for file in files:
-                file.close()
+        for part in self._files:
+            lines = part.take()
+            lines.sort()
+            for line in lines:
+                url, source, domain = line[:-1].split(b"\t")
+                yield url, source, domain
 
-    def _bucket(self, number: int) -> Path:
-        return self._folder / f"{number:02}"
+    def _bounds(self) -> Sequence[bytes]:
+        """URLs that part all of them into ranges of about one size."""
+        ordered = sorted(self._sample)
+        step = max(1, len(ordered) // BUCKETS)
+        return ordered[step::step][: BUCKETS - 1]
+
+
+class _Parts:
+    """A file of lines that is written in parts, then taken whole."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._file = path.open("wb", BUFFER)
+
+    def write(self, lines: bytes) -> None:
+        self._file.write(lines)
+
+    def take(self) -> list[bytes]:
+        """All lines, with their ends; the file is removed."""
+        self._file.close()
+        lines = self._path.read_bytes().splitlines(keepends=True)
+        self._path.unlink()
+        return lines
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _with_first(lines: Iterable[bytes]) -> Iterator[tuple[bool, bytes, bytes]]:
@@ -121,8 +157,3 @@ def _with_first(lines: Iterable[bytes]) -> Iterator[tuple[bool, bytes, bytes]]:
         if is_first:
             key, first = own, line
         yield is_first, line, first
-
-
-def _unique_line(line: bytes) -> bytes:
-    fields = line.split(b"\t")
-    return b"\t".join((fields[2], fields[3], fields[6]))
