@@ -114,6 +114,13 @@ def test_a_page_becomes_a_document_with_what_it_says_of_itself(run: Run) -> None
     assert (stats["unit"], stats["in"], stats["kept"], stats["out"]) == ("pages", 1, 1, 1)
 
 
+def test_the_date_of_the_crawl_is_carried_when_asked_for(run: Run) -> None:
+    content = Archive().response("http://a.example/7", html(7)).content
+    assert "crawled" not in run(content)[0][0]
+    (document,), *_ = run(content, flags=("--crawl-date",))
+    assert document["crawled"] == "2026-03-04T05:06:07Z"
+
+
 def test_our_own_archives_name_the_url_of_the_list_and_its_source(run: Run) -> None:
     fields = {"X-Requested-URL": "http://a.example/asked", "X-Source": "list"}
     archive = Archive()

@@ -16,6 +16,11 @@ class Extract(Settings):
     )
     timeout: Real = Field(20.0, gt=0, description="seconds for a page; its process is then killed")
     memory: int = Field(1 << 30, ge=1 << 27, description="bytes of memory of an extracting process")
+    crawl_date: bool = Field(
+        False,
+        description="documents say when they were fetched, as `crawled`, for dedup.keep: oldest; "
+        "their bytes then differ from crawl to crawl",
+    )
     max_bytes: int = Field(16 << 20, ge=1, description="largest page, in bytes")
 
 

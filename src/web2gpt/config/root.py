@@ -69,6 +69,17 @@ class Config(Settings):
         return self
 
     @model_validator(mode="after")
+    def _oldest_has_dates(self) -> "Config":
+        crawls = any(source.kind in ("urls", "warc") for source in self.input)
+        by_crawl = self.dedup.keep == "oldest" and self.dedup.date_field == "crawled"
+        if crawls and by_crawl and not self.extract.crawl_date:
+            raise ValueError(
+                "dedup.keep = oldest goes by the date of the crawl, which documents carry with "
+                "extract.crawl_date: true; or name another field in dedup.date_field"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _layout_fits(self) -> "Config":
         check_layout(self.model, self.parallel, self.train)
         return self

@@ -39,7 +39,7 @@ def extract_archives(job: ShardJob, source: str | None, settings: Extract, worke
     records = _without_hops(job, _records(job, settings.max_bytes))
     limits = (float(settings.timeout), settings.memory, workers)
     with ExtractorPool(settings.extractor, *limits) as pool:
-        for (document, judged), result in pool.map(_pages(records, source)):
+        for (document, judged), result in pool.map(_pages(records, source, dated=settings.crawl_date)):
             verdict = judged or result
             if isinstance(verdict, Extracted):
                 _keep(job, seen, document, verdict)
@@ -67,7 +67,7 @@ def _without_hops(
 
 
 def _pages(
-    records: Iterable[Response | BadRecord], source: str | None
+    records: Iterable[Response | BadRecord], source: str | None, *, dated: bool
 ) -> Iterator[tuple[tuple[Document, Failure | Skipped | None], Page | None]]:
     """What is known of each record and, where that is not the end of it, its page."""
     for record in records:
@@ -80,6 +80,8 @@ def _pages(
             yield (document, Skipped("not_html", record.content_type)), None
         else:
             date = record.date[:10] if record.date else None
+            if dated and record.date:
+                document["crawled"] = record.date
             yield (document, None), Page(record.payload, document["url"], record.charset, date)
 
 

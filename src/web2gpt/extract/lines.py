@@ -18,7 +18,7 @@ from web2gpt.io.stage import ShardJob
 from web2gpt.web.ids import document_id
 from web2gpt.web.text import writable
 
-CARRIED = ("title", "date", "language")
+CARRIED = ("title", "date", "language", "crawled")
 
 
 class UnreadableError(Exception):
