@@ -39,7 +39,9 @@ def extract_archives(job: ShardJob, source: str | None, settings: Extract, worke
     records = _without_hops(job, _records(job, settings.max_bytes))
     limits = (float(settings.timeout), settings.memory, workers)
     with ExtractorPool(settings.extractor, *limits) as pool:
-        for (document, judged), result in pool.map(_pages(records, source, dated=settings.crawl_date)):
+        for (document, judged), result in pool.map(
+            _pages(records, source, dated=settings.crawl_date)
+        ):
             verdict = judged or result
             if isinstance(verdict, Extracted):
                 _keep(job, seen, document, verdict)
