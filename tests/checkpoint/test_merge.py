@@ -17,10 +17,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, GPT2LMHeadModel
 from typer.testing import CliRunner
 
+from web2gpt.checkpoint.export import split_files
 from web2gpt.checkpoint.format import KINDS, FileEntry, Index, Part, State, TensorEntry, rank_file
 from web2gpt.checkpoint.huggingface import load_model
 from web2gpt.checkpoint.inspect import describe, verify
-from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint, split_files
+from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint
 from web2gpt.cli import app
 from web2gpt.config.outputs import MergeCheckpoint
 from web2gpt.config.training import Model
@@ -201,7 +202,7 @@ def test_large_weights_are_split_into_files_that_transformers_joins(
 
 def test_files_are_filled_up_to_their_size() -> None:
     shapes = {"a": (10,), "b": (10,), "c": (30,), "d": (1,)}
-    plan = split_files(shapes, MergeCheckpoint(max_file_bytes=80))
+    plan = split_files(shapes, torch.float32, max_file_bytes=80)
     assert list(plan.values()) == [["a", "b"], ["c"], ["d"]]
     assert next(iter(plan)) == "model-00001-of-00003.safetensors"
 
@@ -293,7 +294,7 @@ def test_a_trainer_that_rounds_is_held_to_its_rounding(
     reindex(folder, Index.read(folder))
     with pytest.raises(InputError, match="differ from the trainer's"):
         merge(folder, tokenizer)
-    (tmp_path / "identity.json").write_text('{"precision": "bf16"}')
+    replace(Index.read(folder), precision="bf16").write(folder)
     merge(folder, tokenizer)
     reference["logits"] = reference["logits"].roll(1, dims=1)
     save_file(reference, folder / "reference.safetensors")

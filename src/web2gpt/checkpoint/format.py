@@ -117,13 +117,15 @@ class FileEntry:
 @dataclass(frozen=True)
 class Index:
     """``index.json``. ``model`` holds the sizes of GPT-2 by their configuration names, and
-    ``vocab_size``; ``tensors`` goes by parameter name, one entry for all ``KINDS``."""
+    ``vocab_size``; ``tensors`` goes by parameter name, one entry for all ``KINDS``;
+    ``precision`` is that of the training: fp32, bf16 or fp16."""
 
     identity: str
     step: int
     model: Mapping[str, Any]
     tensors: Mapping[str, TensorEntry]
     files: Mapping[str, FileEntry]
+    precision: str = "fp32"
 
     def write(self, folder: Path) -> None:
         write_json(
@@ -132,6 +134,7 @@ class Index:
                 "format": FORMAT,
                 "identity": self.identity,
                 "step": self.step,
+                "precision": self.precision,
                 "model": dict(self.model),
                 "tensors": {name: entry.to_json() for name, entry in self.tensors.items()},
                 "files": {name: asdict(entry) for name, entry in sorted(self.files.items())},
@@ -156,6 +159,7 @@ class Index:
             value["model"],
             {name: TensorEntry.from_json(entry) for name, entry in value["tensors"].items()},
             {name: FileEntry(**entry) for name, entry in value["files"].items()},
+            value.get("precision", "fp32"),
         )
 
     def check_files(self, folder: Path) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from web2gpt.config.training import Model
 from web2gpt.errors import InputError
-from web2gpt.model.gpt2 import GPT2, parameter_shapes
+from web2gpt.model.gpt2 import GPT2, model_of_weights, parameter_shapes
 
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
@@ -197,13 +197,8 @@ class HuggingFaceFolder:
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[GPT2, Stated]:
     """The model of a Hugging Face GPT-2 folder, in float32 and evaluation mode."""
     with HuggingFaceFolder(path) as folder:
-        with torch.device("meta"):
-            model = GPT2(folder.stated.model, folder.stated.vocab_size)
-        model = model.to_empty(device=device)
-        with torch.no_grad():
-            for name, parameter in model.tensors().items():
-                parameter.copy_(folder.tensor(name))
-        return model.eval(), folder.stated
+        stated = folder.stated
+        return model_of_weights(stated.model, stated.vocab_size, folder.tensor, device), stated
 
 
 def _weight_files(folder: Path) -> Iterator[Path]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from web2gpt.checkpoint.format import KINDS, Index, Part, TensorEntry
 from web2gpt.config.training import Model
 from web2gpt.errors import InputError
-from web2gpt.model.gpt2 import parameter_shapes
+from web2gpt.model.gpt2 import GPT2, model_of_weights, parameter_shapes
 
 
 class JoinedCheckpoint:
@@ -60,6 +60,14 @@ class JoinedCheckpoint:
         Raises ``InputError`` if slices leave a gap, or if files differ in what they both hold.
         """
         return join(name, self.index.tensors[name], self.slices(kind, name), self.folder)
+
+    def weight(self, name: str) -> Tensor:
+        """The joined weight of the parameter ``name``."""
+        return self.whole("weight", name)
+
+    def as_model(self, device: torch.device | str = "cpu") -> GPT2:
+        """The model with these weights, in evaluation mode."""
+        return model_of_weights(self.model, self.vocab_size, self.weight, device)
 
     def _open(self, name: str) -> Any:
         path = self.folder / name

@@ -123,7 +123,7 @@ def _index(
                 tensors[name] = TensorEntry(entry.shape, parts + entry.parts)
     setup = engine.setup
     sizes: dict[str, Any] = setup.model.model_dump(mode="json") | {"vocab_size": setup.vocab_size}
-    return Index(identity, state.step, sizes, tensors, files)
+    return Index(identity, state.step, sizes, tensors, files, setup.train.precision)
 
 
 def _sync(path: Path) -> None:

@@ -9,6 +9,8 @@ allow for it, attention takes its number of heads from the width that ``c_attn``
 Shapes: B sequences, T positions, C = n_embd, nh heads here, hs = C / n_head, V = vocabulary.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -134,6 +136,19 @@ class GPT2(nn.Module):
     def tensors(self) -> dict[str, nn.Parameter]:
         """The parameters under their global names; the tied embedding stands there once."""
         return {global_name(name): parameter for name, parameter in self.named_parameters()}
+
+
+def model_of_weights(
+    model: Model, vocab_size: int, weight: Callable[[str], Tensor], device: torch.device | str
+) -> GPT2:
+    """A model in float32 and evaluation mode, each parameter from ``weight`` by its global name."""
+    with torch.device("meta"):
+        gpt2 = GPT2(model, vocab_size)
+    gpt2 = gpt2.to_empty(device=device)
+    with torch.no_grad():
+        for name, parameter in gpt2.tensors().items():
+            parameter.copy_(weight(name))
+    return gpt2.eval()
 
 
 def token_loss(logits: Tensor, targets: Tensor) -> Tensor:
