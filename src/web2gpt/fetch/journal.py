@@ -7,7 +7,6 @@ together, and a torn entry at its end is cut off. Memory: eight bytes a URL.
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -48,7 +47,7 @@ class Journal:
     def append(self, number: int, fetched: Fetched) -> None:
         """Note that URL ``number`` is done."""
         head = {"number": number, "records": len(fetched.records),
-                "outcome": asdict(fetched.outcome)}  # fmt: skip
+                "outcome": fetched.outcome}  # fmt: skip
         entry = memoryview(b"".join((orjson.dumps(head), b"\n", fetched.records, b"\n")))
         self._places[number] = self._end
         while entry:

@@ -7,7 +7,6 @@ convention of Common Crawl's archives, so that any reader gets the page without 
 """
 
 import base64
-import gzip
 import hashlib
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import deflate
 from fastwarc.warc import WarcRecord
 
 from web2gpt.errors import InputError
@@ -77,7 +77,7 @@ def record(fields: Mapping[str, str], block: bytes, level: int) -> bytes:
     named = {**fields, "WARC-Block-Digest": digest(block), "Content-Length": str(len(block))}
     head = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in named.items())
     content = b"".join((b"WARC/1.1\r\n", head.encode(), b"\r\n", block, b"\r\n\r\n"))
-    return gzip.compress(content, level, mtime=0)
+    return bytes(deflate.gzip_compress(content, level))
 
 
 def warcinfo(filename: str, about: Mapping[str, str], level: int) -> bytes:
