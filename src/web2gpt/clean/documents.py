@@ -1,6 +1,7 @@
 """Clean a shard's documents: mend the text, then let each filter judge it."""
 
 from web2gpt.clean.filters import filters
+from web2gpt.clean.mask import masker
 from web2gpt.clean.mend import Mend, collapse_whitespace, text_fixer
 from web2gpt.config.clean import Clean
 from web2gpt.io.shards import Document
@@ -9,9 +10,10 @@ from web2gpt.web.text import writable
 
 
 def clean_documents(job: ShardJob, settings: Clean) -> None:
-    """Clean the job's documents. Figures: texts fixed, characters lost to each filter."""
+    """Clean the job's documents. Figures: texts fixed by ftfy, characters lost to each filter,
+    how length was judged, addresses masked."""
     figures = job.statistics.figures
-    mend, judges = _mender(settings), filters(settings)
+    mend, judges, mask = _mender(settings), filters(settings), masker(settings.mask)
     length_rule = "judged_by_tokenizer" if settings.token_counter else "judged_by_bytes"
     for document in job.documents():
         if not isinstance(document.get("text"), str):
@@ -28,6 +30,9 @@ def clean_documents(job: ShardJob, settings: Clean) -> None:
                 job.drop(document, name, figure)
                 break
         else:
+            if mask:
+                document["text"], count = mask(document["text"])
+                figures["masked"] += count
             _keep(job, document)
 
 

@@ -6,8 +6,11 @@ in the statistics and in rejected/. To add one: a setting, a function here, a li
 
 from collections.abc import Callable
 
+from web2gpt.clean.gopher import Finding, judge_quality, judge_repetition
 from web2gpt.clean.language import language_detector
 from web2gpt.clean.length import too_short
+from web2gpt.clean.line_rules import c4_lines, judge_fineweb
+from web2gpt.clean.split_words import word_splitter
 from web2gpt.config.clean import Clean
 from web2gpt.io.shards import Document
 
@@ -69,10 +72,59 @@ def characters(settings: Clean) -> Filter | None:
     return judge
 
 
+def gopher_repetition(settings: Clean) -> Filter | None:
+    """Documents that do not repeat themselves (Gopher)."""
+    if not (rules := settings.gopher_repetition).enabled:
+        return None
+    split = word_splitter(settings.words)
+    return lambda document: _figure(judge_repetition(document["text"], split, rules))
+
+
+def gopher_quality(settings: Clean) -> Filter | None:
+    """Documents of words and lines such as prose has (Gopher)."""
+    if not (rules := settings.gopher_quality).enabled:
+        return None
+    split = word_splitter(settings.words)
+    return lambda document: _figure(judge_quality(document["text"], split, rules))
+
+
+def c4(settings: Clean) -> Filter | None:
+    """Documents with enough sentences (C4). Leaves the other lines out of each document."""
+    if not (rules := settings.c4).enabled:
+        return None
+    split = word_splitter(settings.words)
+
+    def judge(document: Document) -> Figure | None:
+        result = c4_lines(document["text"], split, rules)
+        if not isinstance(result, str):
+            return _figure(result)
+        document["text"] = result
+        return None
+
+    return judge
+
+
+def fineweb(settings: Clean) -> Filter | None:
+    """Documents whose lines are sentences, not lists (FineWeb)."""
+    if not (rules := settings.fineweb).enabled:
+        return None
+    split = word_splitter(settings.words)
+    return lambda document: _figure(judge_fineweb(document["text"], split, rules))
+
+
+def _figure(finding: Finding | None) -> str | None:
+    """The rule broken, among those of its filter, and the figure."""
+    return f"{finding[0]} {round(finding[1], 4)}" if finding else None
+
+
 FILTERS: dict[str, Callable[[Clean], Filter | None]] = {
     "language": language,
     "javascript": javascript,  # before short, which would take all of its documents
-    "short": short,
+    "gopher_repetition": gopher_repetition,
+    "gopher_quality": gopher_quality,
+    "c4": c4,
+    "fineweb": fineweb,
+    "short": short,  # of what the rules on lines have left
     "characters": characters,
 }
 
