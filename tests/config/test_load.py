@@ -286,3 +286,15 @@ def test_one_section_is_read_from_json() -> None:
     assert parse_settings(Optimizer, '{"lr": 0.5}').lr == 0.5
     with pytest.raises(ConfigError, match="not_there: no such setting"):
         parse_settings(Optimizer, '{"not_there": 1}')
+
+
+def test_sources_are_weighted_all_or_none() -> None:
+    other = SOURCE | {"name": "books"}
+    weighted = SOURCE | {"weight": 2.0}
+    (line,) = faults({"input": [weighted, other]})
+    assert "'books' has no weight" in line
+    load_config({"input": [weighted, other], "index": {"validation": ["books"]}})
+    (line,) = faults(config(index={"validation": ["wiki"]}))
+    assert "'wiki' is no source" in line
+    (line,) = faults(config(index={"validation": ["web"]}))
+    assert "none is left to train on" in line

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from web2gpt.config.tokens import Tokenize, Tokenizer
+from web2gpt.config.tokens import IndexRun, Tokenize, Tokenizer
 from web2gpt.io.frames import FrameWriter
+from web2gpt.tokens.index import IndexInputs, build_index
 from web2gpt.tokens.tokenize import TokenizeFiles, tokenize
 from web2gpt.tokens.tokenizer import make_tokenizer
 
 WORDS = "the quick brown fox jumps over lazy dogs while naïve Ünïcödé 東京 cafés 123 sleep".split()
+
+SETTINGS: dict[str, Any] = {"split": "8,1,1", "sequence_length": 4, "train_samples": 30, "seed": 7}
 
 MakePair = Callable[..., Path]
 MakeCorpus = Callable[..., Path]
@@ -55,7 +58,8 @@ def make_corpus(tmp_path: Path) -> MakeCorpus:
             for number, text in enumerate(texts):
                 source = "web" if number % sources == 0 else "books"
                 url = f"https://example.org/{number}"
-                record = {"id": f"{number:032x}", "url": url, "text": text, "source": source}
+                record: dict[str, object] = {"id": f"{number:032x}", "url": url, "text": text}
+                record |= {"source": source} | ({"held_out": True} if number % 10 == 3 else {})
                 writer.write(record)
         return tmp_path
 
@@ -108,5 +112,31 @@ def encode() -> Callable[..., TokenizeFiles]:
         )
         tokenize(files, Tokenize(**settings), key="text", threads=threads, rejected_text=False)
         return files
+
+    return run
+
+
+@pytest.fixture
+def tokenizer(make_corpus: MakeCorpus, texts: list[str], train: Callable[..., Path]) -> Path:
+    """tokenizer.json of 300 tokens."""
+    return train(make_corpus(texts))
+
+
+@pytest.fixture
+def build(tokenizer: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Builds an index; returns its manifest's path."""
+
+    def run(
+        prefixes: Sequence[tuple[str, Path]],
+        name: str = "index",
+        sources: Path | None = None,
+        weights: dict[str, float] | None = None,
+        **settings: Any,
+    ) -> Path:
+        named = {prefixes[0][0]: sources} if sources else {}
+        inputs = IndexInputs(prefixes, named, weights or {}, tokenizer)
+        run = IndexRun(**SETTINGS | settings)
+        build_index(inputs, tmp_path / name, tmp_path / f"work-{name}", run)
+        return tmp_path / name / "manifest.json"
 
     return run

@@ -1,7 +1,7 @@
 """The stage index, its manifest, and the samples read through it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,56 +9,16 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.tokens.small import documents, write_sources
 from typer.testing import CliRunner
 
 from web2gpt.cli import app
 from web2gpt.config.tokens import Index, IndexRun
 from web2gpt.errors import ConfigError, InputError, Web2gptError
 from web2gpt.io.atomic import read_json
-from web2gpt.tokens.index import IndexInputs, build_index
 from web2gpt.tokens.samples import Samples
 
 MakePair = Callable[..., Path]
-SETTINGS: dict[str, Any] = {"split": "8,1,1", "sequence_length": 4, "train_samples": 30, "seed": 7}
-
-
-def documents(first: int, count: int) -> list[list[int]]:
-    """Documents whose tokens tell where they stand: 200 + number, then 0."""
-    return [[200 + first + d] * (3 + d % 5) + [0] for d in range(count)]
-
-
-@pytest.fixture
-def tokenizer(
-    make_corpus: Callable[..., Path], texts: list[str], train: Callable[..., Path]
-) -> Path:
-    return train(make_corpus(texts))
-
-
-@pytest.fixture
-def build(tokenizer: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Builds an index; returns its manifest's path."""
-
-    def run(
-        prefixes: Sequence[tuple[str, Path]],
-        name: str = "index",
-        sources: Path | None = None,
-        weights: dict[str, float] | None = None,
-        **settings: Any,
-    ) -> Path:
-        named = {prefixes[0][0]: sources} if sources else {}
-        inputs = IndexInputs(prefixes, named, weights or {}, tokenizer)
-        run = IndexRun(**SETTINGS | settings)
-        build_index(inputs, tmp_path / name, tmp_path / f"work-{name}", run)
-        return tmp_path / name / "manifest.json"
-
-    return run
-
-
-def write_sources(path: Path, sources: Sequence[str]) -> Path:
-    columns = {"id": [f"{n:032x}" for n in range(len(sources))], "source": list(sources)}
-    columns["url"] = [f"https://example.org/{n}" for n in range(len(sources))]
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
-    return path
 
 
 def test_the_arrays_lead_to_the_tokens(make_pair: MakePair, build: Callable[..., Path]) -> None:

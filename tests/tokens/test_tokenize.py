@@ -79,7 +79,9 @@ def test_an_independent_reading_decodes_to_the_corpus(folder: Path, encode: Run)
         assert tokenizer.decode(ids[:-1], skip_special_tokens=False) == record["text"]
     rows = pyarrow.parquet.read_table(files.documents).to_pylist()
     assert [row["id"] for row in rows] == [record["id"] for record in records]
-    assert set(rows[0]) == {"id", "url", "source"}
+    assert set(rows[0]) == {"id", "url", "source", "held_out"}
+    assert [row["held_out"] for row in rows] == ["held_out" in record for record in records]
+    assert {row["held_out"] for row in rows} == {True, False}
     verify_dataset(files.idx)
 
 

@@ -11,7 +11,12 @@ rule index:
     output:
         arrays=expand(
             "<run>/index/{part}.{array}.npy",
-            part=("train", "valid", "test"),
+            part=(
+                "train",
+                "valid",
+                "test",
+                *(f"valid-{name}" for name in cfg.index.validation),
+            ),
             array=("document", "sample", "shuffle"),
         ),
         manifest="<run>/index/manifest.json",
@@ -26,7 +31,7 @@ rule index:
             "index",
             seed=cfg.run.seed,
             sequence_length=cfg.model.n_positions,
-            train_samples=cfg.train.steps * cfg.train.global_batch_size,
+            train_samples=Length.of(cfg.train, cfg.model.n_positions).samples,
         ),
         tokens=named("--tokens", PREFIXES),
         weights=named(

@@ -80,6 +80,22 @@ class Config(Settings):
         return self
 
     @model_validator(mode="after")
+    def _sources_are_weighted_together(self) -> "Config":
+        validated = set(self.index.validation)
+        if unknown := sorted(validated - {source.name for source in self.input}):
+            raise ValueError(f"index.validation: {unknown[0]!r} is no source of input")
+        trained = [source for source in self.input if source.name not in validated]
+        if not trained:
+            raise ValueError("index.validation: names all sources; none is left to train on")
+        without = [source.name for source in trained if source.weight is None]
+        if 0 < len(without) < len(trained):
+            raise ValueError(
+                f"input: {without[0]!r} has no weight, others have; give one to each source, or "
+                "to none (then all documents are seen equally often)"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _layout_fits(self) -> "Config":
         check_layout(self.model, self.parallel, self.train)
         return self

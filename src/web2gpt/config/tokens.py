@@ -45,6 +45,11 @@ class Index(Settings):
         "stable",
         description="stable: a longer run begins like a shorter one; megatron: as megatron-core",
     )
+    validation: tuple[str, ...] = Field(
+        (),
+        description="sources that are never trained on: part of the validation, and each a "
+        "validation set of its own, valid-<name>",
+    )
 
     @field_validator("split")
     @classmethod

@@ -144,7 +144,7 @@ def trace(
         list[str] | None,
         typer.Option(help="documents.parquet of the first dataset, or NAME=FILE; repeatable"),
     ] = None,
-    split: Annotated[str, typer.Option(help="train, valid or test")] = "train",
+    split: Annotated[str, typer.Option(help="train, valid, test, or valid-NAME")] = "train",
 ) -> None:
     """Print the documents that a training step saw, with ids and URLs."""
     from web2gpt.tokens.trace import trace_step

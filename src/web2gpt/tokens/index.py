@@ -21,11 +21,12 @@ from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.tokens.blend import blend_orders, blend_sequence
 from web2gpt.tokens.indexed import bin_path, idx_path
 from web2gpt.tokens.order import EMPTY, Order, megatron_order, once_order, stable_order
-from web2gpt.tokens.split import SPLITS, split_bounds, split_shares
+from web2gpt.tokens.split import SPLITS, Division, divide, split_shares, validation_counts
 from web2gpt.tokens.streams import (
     Stream,
     all_lengths,
     digest_file,
+    held_out_documents,
     make_streams,
     open_datasets,
     scan_dataset,
@@ -63,7 +64,8 @@ def build_index(inputs: IndexInputs, output: Path, work_folder: Path, settings: 
         "weights": dict(inputs.weights),
         "inputs": file_states(inputs.files()),
     }
-    arrays = [f"{split}.{array}.npy" for split in SPLITS for array in ARRAYS]
+    splits = [*SPLITS, *map(validation_name, settings.validation)]
+    arrays = [f"{split}.{array}.npy" for split in splits for array in ARRAYS]
     targets = [output / name for name in (*arrays, "manifest.json")]
     with WorkFolder(work_folder, job) as work:
         if work.is_published(targets):
@@ -81,25 +83,29 @@ def _make(inputs: IndexInputs, settings: IndexRun, folder: Path) -> dict[str, An
         verify_dataset(prefix)
     datasets = open_datasets(inputs.prefixes, inputs.documents)
     lengths = all_lengths(datasets)
-    streams = make_streams(datasets, inputs.weights, whole=settings.order == "megatron")
-    parts = [_split(stream, settings.split) for stream in streams]
-    splits, shares = {}, None
-    for number, split in enumerate(SPLITS):
-        chosen = [part[number] for part in parts]
-        if split == "train":
-            order, shares = _train_order(streams, chosen, lengths, settings)
-        else:
-            order = _pass_order(np.sort(np.concatenate(chosen)), lengths, settings)
-        wanted = settings.train_samples if split == "train" else len(order.shuffle)
-        facts = {"share": split_shares(settings.split)[number]}
-        facts |= _facts(np.concatenate(chosen), lengths, order, wanted, settings.sequence_length)
+    streams = make_streams(
+        datasets, inputs.weights, settings.validation, whole=settings.order == "megatron"
+    )
+    held_out = held_out_documents(datasets)
+    divisions = [divide(stream, held_out, settings.split) for stream in streams]
+    order, shares = _train_order(streams, divisions, lengths, settings)
+    splits = {}
+    for split, documents in _parts(streams, divisions).items():
+        is_train = split == "train"
+        order = order if is_train else _pass_order(documents, lengths, settings)
+        wanted = settings.train_samples if is_train else len(order.shuffle)
+        facts = _facts(documents, lengths, order, wanted, settings.sequence_length)
         splits[split] = facts | {"files": _save(order, folder, split)}
+    for split, share in zip(SPLITS, split_shares(settings.split), strict=True):
+        splits[split] = {"share": share} | splits[split]
+    splits["valid"]["claimed"] = validation_counts(divisions)
     manifest = {
         "format": FORMAT,
         "settings": settings.model_dump(mode="json"),
         "tokenizer": {"path": str(inputs.tokenizer)} | vocabulary.as_json(),
         "datasets": [scan_dataset(dataset, vocabulary) for dataset in datasets],
-        "sources": shares or [],
+        "sources": shares,
+        "unused": _unused(inputs, settings, shares),
         "splits": splits,
     }
     return {"identity": identity_of(manifest)} | manifest
@@ -117,16 +123,38 @@ def identity_of(manifest: Mapping[str, Any]) -> str:
     return digest_bytes(orjson.dumps(decides, option=orjson.OPT_SORT_KEYS))
 
 
-def _split(stream: Stream, split: str) -> list[Array]:
-    return [
-        stream.documents[begin:end] for begin, end in split_bounds(split, len(stream.documents))
-    ]
+def validation_name(source: str) -> str:
+    """The part that a named validation set is read under."""
+    return f"valid-{source}"
+
+
+def _unused(
+    inputs: IndexInputs, settings: IndexRun, shares: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Names that have a weight, but no documents to train on."""
+    used = {share["name"] for share in shares} | {name for name, _ in inputs.prefixes}
+    return [name for name in inputs.weights if name not in used | set(settings.validation)]
+
+
+def _parts(streams: Sequence[Stream], divisions: Sequence[Division]) -> dict[str, Array]:
+    """The documents of each part of the index."""
+    parts = {
+        split: np.concatenate([division.part(split) for division in divisions]) for split in SPLITS
+    }
+    for split in ("valid", "test"):
+        parts[split] = np.sort(parts[split])
+    named = [stream for stream in streams if stream.validation]
+    return parts | {validation_name(stream.name): stream.documents for stream in named}
 
 
 def _train_order(
-    streams: Sequence[Stream], chosen: Sequence[Array], lengths: Array, settings: IndexRun
+    streams: Sequence[Stream],
+    divisions: Sequence[Division],
+    lengths: Array,
+    settings: IndexRun,
 ) -> tuple[Order, list[dict[str, Any]]]:
     """The training samples, and what each source was asked for and got."""
+    chosen = [division.train for division in divisions]
     present = [i for i, part in enumerate(chosen) if lengths[part].sum(dtype=np.int64) > 0]
     if not present:
         return EMPTY, []

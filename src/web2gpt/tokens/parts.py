@@ -21,7 +21,12 @@ from web2gpt.tokens.indexed import write_idx
 from web2gpt.tokens.vocabulary import Vocabulary
 
 SCHEMA = pyarrow.schema(
-    [("id", pyarrow.string()), ("url", pyarrow.string()), ("source", pyarrow.string())]
+    [
+        ("id", pyarrow.string()),
+        ("url", pyarrow.string()),
+        ("source", pyarrow.string()),
+        ("held_out", pyarrow.bool_()),
+    ]
 )
 
 

@@ -32,7 +32,7 @@ class Piece:
 
 
 class Samples:
-    """The samples of one split, "train", "valid" or "test".
+    """The samples of one split: "train", "valid", "test", or "valid-" and a validation set's name.
 
     ``check``: quick compares sizes, and hashes of files that are newer than the manifest; full
     compares all hashes. Raises ``InputError`` if index and data do not belong together. Relative
@@ -43,12 +43,16 @@ class Samples:
         if not manifest.is_file():
             raise InputError(f"{manifest}: no such file; run the stage index first.")
         content = read_json(manifest)
+        if split not in content["splits"]:
+            raise InputError(
+                f"{manifest}: has no part {split!r}; it has {', '.join(content['splits'])}."
+            )
         if check != "none":
             check_index(manifest, content, split, full=check == "full")
         self.manifest = content
         self.sequence_length: int = content["settings"]["sequence_length"]
         self.targets: int = content["splits"][split]["targets"]
-        load = {name.split(".")[1]: name for name in content["splits"][split]["files"]}
+        load = {name.split(".")[-2]: name for name in content["splits"][split]["files"]}
         arrays = {name: np.load(manifest.with_name(file), mmap_mode="r")
                   for name, file in load.items()}  # fmt: skip
         self.document_index: Array = arrays["document"]

@@ -5,7 +5,7 @@ Documents have one numbering over all datasets of a run: document d of dataset k
 is split and weighted as a whole: a dataset, or one source of a dataset.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -24,11 +24,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Stream:
-    """Documents [n] of one source, by their numbers, in order; ``weight`` is None where none is."""
+    """Documents [n] of one source, by their numbers, in order; ``weight`` is None where none is.
+
+    ``validation``: it is a named validation set, and never trained on.
+    """
 
     name: str
     documents: Array
     weight: float | None
+    validation: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,31 +63,51 @@ def open_datasets(
 
 
 def make_streams(
-    datasets: Sequence[NamedDataset], weights: Mapping[str, float], *, whole: bool
+    datasets: Sequence[NamedDataset],
+    weights: Mapping[str, float],
+    validation: Collection[str] = (),
+    *,
+    whole: bool,
 ) -> list[Stream]:
     """One stream for each source; with ``whole``, sources of one dataset that have the same weight
-    stay together.
+    stay together. Those named in ``validation`` come last.
 
     A weight is that of a source or of a whole dataset. Raises ``ConfigError`` where some streams
-    have a weight and others none.
+    have a weight and others none, or a validation set has no documents.
     """
     found: dict[str, list[Array]] = {}
     given: dict[str, float | None] = {}
+    named: dict[str, list[Array]] = {name: [] for name in validation}
     for dataset in datasets:
         sources = _by_source(dataset)
+        for name in [name for name in sources if name in named]:
+            named[name].append(sources.pop(name))
         own = {name: weights.get(name, weights.get(dataset.name)) for name in sources}
         if whole and len(set(own.values())) == 1:
-            sources, own = {dataset.name: dataset.numbers}, {dataset.name: own.popitem()[1]}
+            together = np.sort(np.concatenate([*sources.values()]))
+            sources, own = {dataset.name: together}, {dataset.name: own.popitem()[1]}
         for name, documents in sources.items():
             found.setdefault(name, []).append(documents)
         given |= own
+    _check(given, named)
+    trained = [Stream(name, np.concatenate(parts), given[name]) for name, parts in found.items()]
+    return trained + [
+        Stream(name, np.concatenate(parts), None, validation=True) for name, parts in named.items()
+    ]
+
+
+def _check(given: Mapping[str, float | None], named: Mapping[str, Sequence[Array]]) -> None:
+    for name in [name for name, parts in named.items() if not parts]:
+        raise ConfigError(
+            f"index.validation: {name!r} has no documents; sources that have: "
+            f"{', '.join([*given, *(other for other in named if named[other])])}."
+        )
     missing = [name for name, weight in given.items() if weight is None]
     if 0 < len(missing) < len(given):
         raise ConfigError(
             f"weight: {missing[0]!r} has none, others have; give one to each source, or to none "
             "(then all documents are seen equally often)."
         )
-    return [Stream(name, np.concatenate(parts), given[name]) for name, parts in found.items()]
 
 
 def all_lengths(datasets: Sequence[NamedDataset]) -> Array:
@@ -91,6 +115,11 @@ def all_lengths(datasets: Sequence[NamedDataset]) -> Array:
     if len(datasets) == 1:
         return datasets[0].data.lengths
     return np.concatenate([dataset.data.lengths for dataset in datasets])
+
+
+def held_out_documents(datasets: Sequence[NamedDataset]) -> Array:
+    """Which documents are held out [documents], by document number."""
+    return np.concatenate([np.zeros(0, bool), *(_held_out(dataset) for dataset in datasets)])
 
 
 def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -133,15 +162,30 @@ def _by_source(dataset: NamedDataset) -> dict[str, Array]:
     numbers = dataset.numbers
     if dataset.sources is None:
         return {dataset.name: numbers}
-    column = pyarrow.parquet.read_table(dataset.sources, columns=["source"])["source"]
-    if len(column) != len(dataset.data):
-        raise InputError(
-            f"{dataset.sources}: {len(column):,} rows, but {dataset.data.idx} has "
-            f"{len(dataset.data):,} documents; they are not of one run: run tokenize again."
-        )
-    encoded = column.combine_chunks().dictionary_encode()
+    encoded = _column(dataset, dataset.sources, "source").dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     names = encoded.dictionary.to_pylist()
     if len(names) <= 1:
         return {names[0] if names and names[0] else dataset.name: numbers}
     return {name: numbers[codes == code] for code, name in enumerate(names)}
+
+
+def _held_out(dataset: NamedDataset) -> Array:
+    """[documents of the dataset]; none where documents.parquet has no such column."""
+    path = dataset.sources
+    if path is None or "held_out" not in pyarrow.parquet.read_schema(path).names:
+        return np.zeros(len(dataset.data), bool)
+    column = _column(dataset, path, "held_out").fill_null(False)
+    flags: Array = column.to_numpy(zero_copy_only=False)
+    return flags.astype(bool)
+
+
+def _column(dataset: NamedDataset, path: Path, name: str) -> Any:
+    """A column of documents.parquet. Raises ``InputError`` if it is of another dataset."""
+    column = pyarrow.parquet.read_table(path, columns=[name])[name]
+    if len(column) != len(dataset.data):
+        raise InputError(
+            f"{path}: {len(column):,} rows, but {dataset.data.idx} has {len(dataset.data):,} "
+            "documents; they are not of one run: run tokenize again."
+        )
+    return column.combine_chunks()

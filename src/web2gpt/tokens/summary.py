@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from web2gpt.tokens.split import PRECEDENCE
+
 
 def print_summary(manifest: Mapping[str, Any]) -> None:
     """Print the table and warnings to standard error, and the summary line to standard output."""
@@ -18,6 +20,7 @@ def print_summary(manifest: Mapping[str, Any]) -> None:
         counts = (split[key] for key in ("documents", "tokens", "samples", "samples_used"))
         table.add_row(name, *(f"{count:,}" for count in counts), f"{split['epochs']:.2f}")
     console.print(table)
+    console.print(_claims(manifest["splits"]["valid"]), soft_wrap=True, markup=False)
     if len(manifest["sources"]) > 1:
         console.print(_sources(manifest["sources"]))
     for line in warnings(manifest):
@@ -35,15 +38,30 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
     """What the user may not expect of this index."""
     lines = []
     for name, split in manifest["splits"].items():
-        if split["share"] > 0 and not split["samples"]:
+        if split.get("share", 0) > 0 and not split["samples"]:
             lines.append(
                 f"warning: the {name} part is empty: {split['share']:.2%} of so few documents "
                 "rounds to none; give it a larger share in index.split."
             )
+    lines += [
+        f"warning: source {name!r} has a weight, but no documents to train on; the others share "
+        "its part."
+        for name in manifest["unused"]
+    ]
     epochs = manifest["splits"]["train"]["epochs"]
     if epochs > 1:
         lines.append(f"the run is longer than the data: it goes over it {epochs:.2f} times.")
     return lines
+
+
+def _claims(valid: Mapping[str, Any]) -> str:
+    """What is validated on, and the rule by which documents came there."""
+    claimed = valid["claimed"]
+    return (
+        f"index: a document belongs to the first that claims it: {PRECEDENCE}. valid: "
+        f"{claimed['named']:,} documents of named sets, {claimed['held_out']:,} held out, "
+        f"{claimed['split']:,} of the split"
+    )
 
 
 def _sources(sources: list[Mapping[str, Any]]) -> Table:

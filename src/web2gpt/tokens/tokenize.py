@@ -40,6 +40,8 @@ from web2gpt.tokens.parts import (
 )
 from web2gpt.tokens.vocabulary import Vocabulary
 
+NAMES = ("id", "url", "source")  # of a document, text or null
+
 
 @dataclass(frozen=True)
 class TokenizeFiles:
@@ -66,7 +68,7 @@ class Encoded:
 
     ids: Any
     lengths: Any
-    columns: dict[str, list[str | None]]
+    columns: dict[str, list[Any]]
     rejected: list[Document] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -177,8 +179,9 @@ class PartMaker:
                 result.rejected.append(self._reject(document, "empty", at))
             else:
                 texts.append(document[self._key])
-                for name, column in result.columns.items():
-                    column.append(_string(document.get(name)))
+                for name in NAMES:
+                    result.columns[name].append(_string(document.get(name)))
+                result.columns["held_out"].append(document.get("held_out") is True)
         ids, offsets = self._encoder.encode(texts)
         self._encoder.check(texts[:1])
         result.ids, result.lengths = with_eod(ids, offsets, self._eod, self._vocabulary.dtype)

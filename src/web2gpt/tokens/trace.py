@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from web2gpt.errors import ConfigError
 from web2gpt.tokens.documents import DocumentNames
 from web2gpt.tokens.samples import Samples
-from web2gpt.tokens.split import SPLITS
 
 
 def trace_step(
@@ -16,8 +14,6 @@ def trace_step(
 
     ``documents``: documents.parquet by dataset; the name "" is the first dataset.
     """
-    if split not in SPLITS:
-        raise ConfigError(f"--split {split}: one of {', '.join(SPLITS)}.")
     samples = Samples(manifest, split)
     names = {name: DocumentNames(path) for name, path in documents.items()}
     first = (step - 1) * global_batch_size
