@@ -43,6 +43,10 @@ class Fetch(Settings):
     content_types: tuple[str, ...] = Field(
         ("text/html", "application/xhtml+xml"), description="media types kept"
     )
+    page_rules: tuple[str, ...] = Field(
+        ("noindex", "none", "noarchive", "noai"),
+        description="directives of X-Robots-Tag and robots meta that a page is left out for",
+    )
     allow_networks: tuple[str, ...] = Field(
         (), description="networks that may be contacted though not public, such as 10.1.0.0/16"
     )

@@ -6,7 +6,7 @@ Snakemake cannot see inside the package; it sees these numbers, and makes again 
 VERSIONS = {
     "demo": 1,
     "urls": 1,
-    "fetch": 1,
+    "fetch": 2,
     "extract": 1,
     "dedup": 2,
     "clean": 1,

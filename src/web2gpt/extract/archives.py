@@ -62,10 +62,15 @@ def _without_hops(
 ) -> Iterator[Response | BadRecord]:
     """All records but the redirects and failures on the way of our own fetcher."""
     for record in records:
-        if isinstance(record, Response) and record.requested_url and record.status != OK:
+        if isinstance(record, Response) and record.requested_url and not _is_kept(record):
             job.statistics.figures["other_answers"] += 1
         else:
             yield record
+
+
+def _is_kept(record: Response) -> bool:
+    """Whether our own fetcher took this answer for a page."""
+    return record.status == OK and record.outcome in (None, "kept")
 
 
 def _pages(

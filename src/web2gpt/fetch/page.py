@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
@@ -18,6 +18,7 @@ import can_ada
 
 from web2gpt.config.fetch import Fetch
 from web2gpt.fetch.client import Client, Wanted
+from web2gpt.fetch.directives import refused_by_page
 from web2gpt.fetch.exchange import Exchange, Failure
 from web2gpt.fetch.hosts import Host, Hosts
 from web2gpt.fetch.records import archive
@@ -79,11 +80,14 @@ class PageFetcher:
         self._wanted = Wanted(
             frozenset(settings.content_types), settings.max_bytes, settings.max_wire_bytes
         )
+        self._unwanted = frozenset(rule.lower() for rule in settings.page_rules)
 
     async def fetch(self, listed: ListedUrl) -> Fetched:
         """Fetch one URL; whatever happens to it is in the outcome."""
         budget, trail = Budget(self._settings.timeout), list[Exchange]()
         reason = await self._follow(canonical(listed.url), trail, budget)
+        if reason == KEPT:
+            reason = self._ask_page(trail)
         last = trail[-1] if trail else None
         outcome = Outcome(
             url=listed.url,
@@ -96,7 +100,7 @@ class PageFetcher:
             bytes=len(last.body) if last and reason == KEPT else 0,
             milliseconds=round(budget.spent * 1000),
         )
-        return Fetched(outcome, archive(listed, trail, self._settings.warc_level))
+        return Fetched(outcome, archive(listed, trail, reason, self._settings.warc_level))
 
     async def _follow(self, url: str, trail: list[Exchange], budget: Budget) -> str:
         """Fetch ``url`` and where it leads, each answer onto ``trail``; the outcome."""
@@ -131,6 +135,14 @@ class PageFetcher:
         if exchange.status != 200:
             return f"http_{exchange.status}"
         return KEPT if self._wanted.takes(exchange) else "not_html"
+
+    def _ask_page(self, trail: list[Exchange]) -> str:
+        """``kept``, unless the page itself asks to be left out: then its body is not archived."""
+        refused = refused_by_page(trail[-1], self._unwanted, self._settings.user_agent)
+        if refused is None:
+            return KEPT
+        trail[-1] = replace(trail[-1], truncated="unspecified")
+        return refused
 
     async def _persist(self, url: str, wanted: Wanted, budget: Budget) -> Exchange:
         """Request ``url``, again if the failure may pass and the budget allows."""

@@ -1,24 +1,29 @@
 """From exchanges to WARC records: a request and a response for each answer.
 
 Both records of a pair name each other (WARC-Concurrent-To), and carry the URL of the list that
-they answer (X-Requested-URL) and its source (X-Source). A body that was not read to its end is
-left out, and WARC-Truncated says why: only a response without it, of status 200 and a wanted type,
-is a page.
+they answer (X-Requested-URL) and its source (X-Source). The last answer to a URL says what became
+of it (X-Outcome): only one that was ``kept`` is a page. A body that was not read to its end, or is
+not to be archived, is left out, and WARC-Truncated says why.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from web2gpt.fetch.exchange import Exchange
 from web2gpt.fetch.urllist import ListedUrl
 from web2gpt.io.warc import digest, new_record_id, payload_headers, record, warc_date
 
 
-def archive(listed: ListedUrl, exchanges: Iterable[Exchange], level: int) -> bytes:
+def archive(listed: ListedUrl, trail: Sequence[Exchange], outcome: str, level: int) -> bytes:
     """The records of all answered exchanges of one URL, each a gzip member."""
-    return b"".join(_pair(listed, exchange, level) for exchange in exchanges if exchange.status)
+    pairs = [
+        _pair(listed, exchange, outcome if exchange is trail[-1] else None, level)
+        for exchange in trail
+        if exchange.status
+    ]
+    return b"".join(pairs)
 
 
-def _pair(listed: ListedUrl, exchange: Exchange, level: int) -> bytes:
+def _pair(listed: ListedUrl, exchange: Exchange, outcome: str | None, level: int) -> bytes:
     body = exchange.body if exchange.truncated is None else b""
     request_id, response_id = new_record_id(), new_record_id()
     shared = {
@@ -44,6 +49,8 @@ def _pair(listed: ListedUrl, exchange: Exchange, level: int) -> bytes:
         "Content-Type": "application/http; msgtype=response",
         "WARC-Payload-Digest": digest(body),
     }
+    if outcome is not None:
+        response["X-Outcome"] = outcome
     if exchange.truncated is not None:
         response["WARC-Truncated"] = exchange.truncated
     head = payload_headers(exchange.headers, len(body))

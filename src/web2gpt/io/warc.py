@@ -43,6 +43,7 @@ class Response:
     charset: str | None  # as the server gave it, if Python knows it
     headers: tuple[tuple[str, str], ...]
     payload: bytes  # after transfer and content coding
+    outcome: str | None = None  # X-Outcome: what our fetcher made of the last answer to a URL
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ def _response(found: Block, path: Path, max_bytes: int) -> Response | BadRecord:
         charset=http.http_charset,
         headers=tuple(http.http_headers.astuples()),
         payload=payload,
+        outcome=found.headers.get("X-Outcome"),
     )
 
 
