@@ -130,3 +130,23 @@ def test_the_same_shards_give_the_same_bytes(tmp_path, shards):
             _, files, _ = merged(folder, shards, **settings)
             sides.append([path.read_bytes() for path in files.outputs if path != files.stats])
         assert sides[0] == sides[1]
+
+
+def test_a_share_is_held_out_by_id_alone(tmp_path):
+    records = [document(n) for n in range(2000)]
+    one = shard(tmp_path / "a.jsonl.zst", records)
+    pieces = [{**document(n, "p"), "whole": records[n]["id"]} for n in range(50)]
+    two = shard(tmp_path / "b.jsonl.zst", pieces + records[::-1])
+    marked = {}
+    for name, share, paths in (("a", 0.1, [one]), ("b", 0.1, [two]), ("c", 0.3, [one])):
+        found, _, statistics = merged(tmp_path / name, paths, held_out=share)
+        marked[name] = {record["id"] for record in found if record.get("held_out")}
+        assert statistics.figures["held_out"] == len(marked[name])
+        assert {record.get("held_out") for record in found} == {None, True}
+        if name == "b":
+            lots = {record["id"]: record.get("held_out") for record in found}
+            assert all(lots[piece["id"]] == lots[piece["whole"]] for piece in pieces)
+    assert 150 < len(marked["a"]) < 250
+    assert marked["a"] == marked["b"] - {piece["id"] for piece in pieces}
+    assert marked["a"] < marked["c"]
+    assert 500 < len(marked["c"]) < 700

@@ -12,6 +12,7 @@ from web2gpt.io.documents import fault_of
 from web2gpt.io.seen import SeenIds
 from web2gpt.io.shards import Document
 from web2gpt.io.stage import ShardFiles, ShardJob
+from web2gpt.merge.held_out import MARK, is_held_out
 from web2gpt.merge.shuffle import files_needed, shuffled
 
 
@@ -39,9 +40,12 @@ def merge_documents(files: ShardFiles, settings: Merge, *, rejected_text: bool) 
         if settings.shuffle:
             size = sum(path.stat().st_size for path in files.inputs if path.exists())
             documents = shuffled(documents, merge.work.path, files_needed(size), settings.seed)
+        figures = merge.statistics.figures
         for document in documents:
+            if settings.held_out and is_held_out(document, settings.held_out):
+                document[MARK] = True
+                figures["held_out"] += 1
             merge.keep(document)
-            figures = merge.statistics.figures
             figures["characters"] += len(document["text"])
             figures[f"documents of {document.get('source', 'no source')}"] += 1
 
