@@ -142,7 +142,8 @@ def read_frame(corpus: Path, frame: Frame) -> list[bytes]:
             f"{corpus}: the frame at byte {frame.offset:,} is not the one that the index speaks "
             "of; the file was changed or is of another run: run merge again."
         )
-    return zstandard.ZstdDecompressor().decompress(data).splitlines()
+    lines = zstandard.ZstdDecompressor().decompress(data).split(b"\n")
+    return lines if lines[-1] else lines[:-1]  # twice as fast as splitlines
 
 
 def read_documents(corpus: Path, frame: Frame) -> list[Document]:

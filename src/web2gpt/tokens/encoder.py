@@ -16,7 +16,7 @@ import numpy.typing as npt
 from web2gpt.errors import InputError
 from web2gpt.tokens.vocabulary import Vocabulary, parse_tokenizer
 
-CHECKED = 4096  # characters of a text that are encoded by both libraries
+CHECKED = 2048  # characters of a text that are encoded by both libraries
 
 Ids = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]

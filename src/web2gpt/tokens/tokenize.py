@@ -165,8 +165,8 @@ class PartMaker:
 
     def encode(self, frame: Frame) -> Encoded:
         """Encode one frame; one of its texts is checked against the reference."""
-        result = Encoded(None, None, {name: [] for name in SCHEMA.names})
-        texts: list[str] = []
+        result = Encoded(None, None, {})
+        kept: list[Document] = []
         for number, line in enumerate(read_frame(self._corpus, frame)):
             document, fault = self._read(line)
             if fault:
@@ -178,15 +178,14 @@ class PartMaker:
                 at = frame.first_document + number + 1
                 result.rejected.append(self._reject(document, "empty", at))
             else:
-                texts.append(document[self._key])
-                for name in NAMES:
-                    result.columns[name].append(_string(document.get(name)))
-                result.columns["held_out"].append(document.get("held_out") is True)
+                kept.append(document)
+        result.columns = _columns(kept)
+        texts = [document[self._key] for document in kept]
         ids, offsets = self._encoder.encode(texts)
         self._encoder.check(texts[:1])
         result.ids, result.lengths = with_eod(ids, offsets, self._eod, self._vocabulary.dtype)
         result.figures["tokens"] = len(result.ids)
-        result.figures["text_bytes"] = sum(len(text.encode()) for text in texts)
+        result.figures["text_bytes"] = sum(map(_utf8_size, texts))
         return result
 
     def _read(self, line: bytes) -> tuple[Document, str]:
@@ -244,6 +243,21 @@ def _count(statistics: Statistics, encoded: Encoded) -> None:
 
 def _documents(frames: list[Frame] | tuple[Frame, ...]) -> int:
     return sum(frame.documents for frame in frames)
+
+
+def _columns(documents: list[Document]) -> dict[str, list[Any]]:
+    """Names of documents as the columns of documents.parquet."""
+    columns: dict[str, list[Any]] = {}
+    for name in NAMES:
+        column = [document.get(name) for document in documents]
+        is_plain = all(map((str, type(None)).__contains__, map(type, column)))
+        columns[name] = column if is_plain else [_string(value) for value in column]
+    columns["held_out"] = [document.get("held_out") is True for document in documents]
+    return columns
+
+
+def _utf8_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _string(value: object) -> str | None:

@@ -63,11 +63,13 @@ class Vocabulary:
         said = orjson.loads(manifest.read_bytes()) if manifest.is_file() else {}
         if "end_of_document" not in said:
             return cls.of(content, path=path)
-        if said["blake2b"] != digest_bytes(content):
+        digest = digest_bytes(content)
+        if said["blake2b"] != digest:
             raise InputError(
                 f"{path}: not the file that {manifest} describes; run tokenizer again."
             )
-        return cls.of(content, said["end_of_document"]["token"], path=path)
+        end = said["end_of_document"]
+        return cls(said["vocab_size"], end["token"], end["id"], said["special_tokens"], digest)
 
     @property
     def dtype(self) -> np.dtype[Any]:
