@@ -6,7 +6,9 @@ from pydantic import Field, field_validator
 
 from web2gpt.config.base import Real, Settings
 
-PACE = frozenset(("concurrency", "per_host", "delay", "max_delay", "backoff", "max_wait"))
+PACE = frozenset((
+    "concurrency", "patience", "per_host", "delay", "max_delay", "backoff", "max_wait",
+))  # fmt: skip
 """Settings that decide how fast a crawl goes, not what it brings: a crawl under way goes on."""
 
 
@@ -25,6 +27,9 @@ class Fetch(Settings):
         None, description="folder of a site to serve during the fetch, instead of the real hosts"
     )
     concurrency: int = Field(64, ge=1, description="requests under way at once, in one shard")
+    patience: Real = Field(
+        1.0, gt=0, description="seconds after which a request counts no longer as one of these"
+    )
     per_host: int = Field(2, ge=1, description="requests under way at once to one host")
     delay: Real = Field(0.5, ge=0, description="seconds between two requests to one host")
     max_delay: Real = Field(30.0, ge=0, description="longest crawl-delay of a robots.txt obeyed")
@@ -40,6 +45,9 @@ class Fetch(Settings):
     retries: int = Field(2, ge=0, description="further tries after a failure that may pass")
     backoff: Real = Field(1.0, ge=0, description="seconds before the first retry, then doubled")
     max_wait: Real = Field(60.0, ge=0, description="longest wait before a retry; caps Retry-After")
+    retry_failed: int = Field(
+        0, ge=0, description="raise by one to try once more what failed and may pass; rest is kept"
+    )
     content_types: tuple[str, ...] = Field(
         ("text/html", "application/xhtml+xml"), description="media types kept"
     )

@@ -86,6 +86,16 @@ RAISED: tuple[tuple[type[BaseException], str], ...] = (
     (ValueError, "bad_url"),
 )
 MAY_PASS = frozenset(("connect", "timeout", "incomplete", "reset"))
+STATUS_MAY_PASS = frozenset((408, 429, 500, 502, 503, 504))
+MAY_PASS_LATER = frozenset((*MAY_PASS, "dns", "robots_unreachable"))
+
+
+def may_pass(outcome: str) -> bool:
+    """Whether a URL with this outcome is worth another try on another day."""
+    kind, _, status = outcome.partition("_")
+    if kind == "http":
+        return int(status) in STATUS_MAY_PASS
+    return outcome in MAY_PASS_LATER
 
 
 def classify(error: BaseException) -> Failure:

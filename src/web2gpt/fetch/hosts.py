@@ -10,19 +10,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from web2gpt.config.fetch import Fetch
+from web2gpt.fetch.places import Places
 
 KEPT = 4096  # hosts remembered though nothing is under way at them
 
 
 class Host:
-    """One host name. ``everywhere`` bounds the requests under way at all hosts together."""
+    """One host name; ``places`` are shared by all hosts."""
 
-    def __init__(self, per_host: int, delay: float, everywhere: asyncio.Semaphore):
+    def __init__(self, name: str, per_host: int, delay: float, places: Places):
         self.delay = delay
+        self._name, self._places = name, places
         self._slots = asyncio.Semaphore(per_host)
         self._starts = asyncio.Lock()
-        self._everywhere = everywhere
         self._next_start = 0.0
+        self._was_slow = False
         self.users = 0
 
     @asynccontextmanager
@@ -33,12 +35,13 @@ class Host:
             async with self._slots:
                 async with self._starts:
                     await self._wait()
-                    await self._everywhere.acquire()
+                    place = await self._places.take(self._name, self._was_slow)
                     self._next_start = asyncio.get_running_loop().time() + self.delay
                 try:
                     yield
                 finally:
-                    self._everywhere.release()
+                    self._was_slow = place.is_slow
+                    self._places.give_back(place)
         finally:
             self.users -= 1
 
@@ -60,13 +63,13 @@ class Hosts:
 
     def __init__(self, settings: Fetch):
         self._settings = settings
-        self._everywhere = asyncio.Semaphore(settings.concurrency)
+        self.places = Places(settings.concurrency, settings.patience)
         self._hosts: OrderedDict[str, Host] = OrderedDict()
 
     def __getitem__(self, name: str) -> Host:
         host = self._hosts.get(name)
         if host is None:
-            host = Host(self._settings.per_host, self._settings.delay, self._everywhere)
+            host = Host(name, self._settings.per_host, self._settings.delay, self.places)
             self._hosts[name] = host
         self._hosts.move_to_end(name)
         while len(self._hosts) > KEPT:

@@ -19,14 +19,13 @@ import can_ada
 from web2gpt.config.fetch import Fetch
 from web2gpt.fetch.client import Client, Wanted
 from web2gpt.fetch.directives import refused_by_page
-from web2gpt.fetch.exchange import Exchange, Failure
+from web2gpt.fetch.exchange import STATUS_MAY_PASS, Exchange, Failure
 from web2gpt.fetch.hosts import Host, Hosts
 from web2gpt.fetch.records import archive
 from web2gpt.fetch.robots import REDIRECTS, TEXT, Robots
 from web2gpt.fetch.urllist import ListedUrl
 
 REDIRECT = frozenset((301, 302, 303, 307, 308))
-MAY_PASS = frozenset((408, 429, 500, 502, 503, 504))  # statuses worth another try
 KEPT = "kept"
 
 
@@ -75,7 +74,7 @@ class PageFetcher:
 
     def __init__(self, client: Client, settings: Fetch):
         self._client, self._settings = client, settings
-        self._hosts = Hosts(settings)
+        self.hosts = Hosts(settings)
         self._robots = Robots(self._get_robots, settings.user_agent)
         self._wanted = Wanted(
             frozenset(settings.content_types), settings.max_bytes, settings.max_wire_bytes
@@ -150,7 +149,7 @@ class PageFetcher:
             async with self._host(url).turn(), budget.spend():
                 exchange = await self._client.get(url, wanted, max(budget.left, 0.001))
             may_pass = exchange.failure.may_pass if exchange.failure else False
-            if not (may_pass or exchange.status in MAY_PASS) or budget.left <= 0:
+            if not (may_pass or exchange.status in STATUS_MAY_PASS) or budget.left <= 0:
                 break
             if attempt < self._settings.retries:
                 await self._wait(url, exchange, attempt)
@@ -176,7 +175,7 @@ class PageFetcher:
         return trail
 
     def _host(self, url: str) -> Host:
-        return self._hosts[urlsplit(url).hostname or ""]
+        return self.hosts[urlsplit(url).hostname or ""]
 
 
 def canonical(url: str) -> str:

@@ -6,16 +6,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from web2gpt.config.fetch import PACE, Fetch
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.fetch.command import ServeFolder
 from web2gpt.fetch.crawl import Crawl
+from web2gpt.fetch.earlier import Earlier
 from web2gpt.fetch.journal import Journal
 from web2gpt.fetch.publish import FetchFiles, Publication
 from web2gpt.fetch.resolver import Served
 from web2gpt.fetch.urllist import UrlList
-from web2gpt.io.progress import ProgressLine
 from web2gpt.io.work import WorkFolder
 
 
@@ -23,17 +26,35 @@ def fetch_shard(files: FetchFiles, settings: Fetch, serve: ServeFolder) -> None:
     """Fetch a shard's URLs, or what an earlier try left, and publish archive and outcomes."""
     check_contact(settings)
     urls = UrlList(files.urls)
-    decides = settings.model_dump(mode="json", exclude=set(PACE))
+    decides = settings.model_dump(mode="json", exclude={*PACE, "retry_failed"})
     job = {"stage": "fetch", "version": VERSIONS["fetch"], "urls": urls.content, **decides}
     with WorkFolder(files.work, job) as work:
-        if work.is_published(files.outputs):
-            return
+        earlier = Earlier.find(work.path)
+        if not _is_due(earlier, settings.retry_failed):
+            if work.is_published(files.outputs):
+                return
+            earlier = _unpublished(earlier)
         start = time.monotonic()
         with Journal(work.path / "journal", len(urls)) as journal:
-            asyncio.run(_crawl(urls, journal, settings, work, serve))
-            publication = Publication(files, urls, journal, settings)
+            crawl = Crawl(urls, journal, settings)
+            asyncio.run(_run(crawl, _wanted(urls, earlier, settings), work, serve))
+            publication = Publication(files, urls, journal, earlier, settings)
             publication.publish(work, time.monotonic() - start)
     print(publication.statistics.summary(), flush=True)
+
+
+def _is_due(earlier: Earlier | None, asked: int) -> bool:
+    """Whether another round over the failures of an earlier run is asked for."""
+    return earlier is not None and earlier.round < asked
+
+
+def _unpublished(earlier: Earlier | None) -> Earlier | None:
+    """What an earlier run kept, if it was killed before it published that. If it did publish, and
+    the outputs are gone or changed, everything is to be fetched anew."""
+    if earlier is not None and earlier.is_published:
+        earlier.discard()
+        return None
+    return earlier
 
 
 def check_contact(settings: Fetch) -> None:
@@ -47,14 +68,20 @@ def check_contact(settings: Fetch) -> None:
         raise InputError(f"{settings.serve}: no such folder; fetch.serve names a folder of sites.")
 
 
-async def _crawl(
-    urls: UrlList, journal: Journal, settings: Fetch, work: WorkFolder, serve: ServeFolder
+def _wanted(urls: UrlList, earlier: Earlier | None, settings: Fetch) -> npt.NDArray[np.bool_]:
+    """Which URLs this run is to fetch: all of them, or those of an earlier run that failed."""
+    if earlier is None:
+        return urls.readable
+    if _is_due(earlier, settings.retry_failed):
+        return earlier.failed() & urls.readable
+    return np.zeros(len(urls), np.bool_)
+
+
+async def _run(
+    crawl: Crawl, wanted: npt.NDArray[np.bool_], work: WorkFolder, serve: ServeFolder
 ) -> None:
-    name = f"fetch {urls.path.name.partition('.')[0]}"
-    with ProgressLine(name, unit="URLs", total=len(urls)) as progress:
-        progress.advance(int(journal.done.sum() + (~urls.readable).sum()))
-        async with _served(settings, serve) as served:
-            await Crawl(urls, journal, settings, progress).run(work, served)
+    async with _served(crawl.settings, serve) as served:
+        await crawl.run(wanted, work, served)
 
 
 @asynccontextmanager

@@ -50,12 +50,13 @@ class WorkFolder:
         record = self.path / "published.json"
         return record.exists() and read_json(record) == file_states(targets)
 
-    def publish(self, files: Mapping[Path, Path]) -> None:
-        """Move each finished file (key, inside the folder) to its declared place (value)."""
+    def publish(self, files: Mapping[Path, Path], keep: tuple[str, ...] = ()) -> None:
+        """Move each finished file (key, inside the folder) to its declared place (value). What
+        else is in the folder goes, save entries named in ``keep``."""
         self.check()
         for source, target in files.items():
             publish(source, target)
-        self._clear(keep=("job",))
+        self._clear(keep=("job", *keep))
         write_json(self.path / "published.json", file_states(files.values()))
 
     def _clear(self, keep: tuple[str, ...] = ()) -> None:
