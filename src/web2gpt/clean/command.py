@@ -80,11 +80,36 @@ def decontaminate_count(
     }
     with WorkFolder(work, decides) as folder:
         if not folder.is_published([output]):
-            table = count_ngrams(documents, settings)
+            table = count_ngrams(documents, settings, folder.path)
             write_ngrams(table, folder.path / output.name)
             folder.publish({folder.path / output.name: output})
             found = sum(count > 0 for count in table["count"].to_pylist())
             print(f"decontaminate: {len(table):,} n-grams, {found:,} of them in the corpus")
+
+
+@decontaminate.command("report")
+@with_settings(Decontaminate)
+def decontaminate_report(
+    *,
+    ngrams: Annotated[Path, typer.Option(help="what `decontaminate count` wrote")],
+    output: Annotated[Path, typer.Option(help="what was hit, JSON")],
+    settings: Decontaminate,
+) -> None:
+    """Tell which evaluation sets the corpus holds how much of, and the phrases found most often.
+
+    Example: web2gpt decontaminate report --ngrams ngrams.parquet --output report.json
+    """
+    from web2gpt.clean.hits import report_hits
+    from web2gpt.io.atomic import write_json
+
+    _check_files([ngrams])
+    report = report_hits(ngrams, settings.common)
+    write_json(output, report)
+    for name, found in report["sets"].items():
+        print(
+            f"{name}: {found['ngrams']:,} n-grams, {found['in_corpus']:,} of them in the corpus: "
+            f"{found['cut']:,} cut out, {found['common']:,} as common phrases left"
+        )
 
 
 @decontaminate.command("cut")

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
-from web2gpt.clean.ngrams import NgramFinder
+from web2gpt.clean.ngrams import Match, Ngram, NgramFinder
 from web2gpt.clean.words import folded_words, word_spans
 from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError
+from web2gpt.io.atomic import atomic_write
+from web2gpt.io.documents import fault_of
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import BadLine, Document, read_jsonl
 from web2gpt.io.stage import ShardJob
@@ -28,31 +30,44 @@ SCHEMA = pa.schema(
 )
 
 Span = tuple[int, int]
+Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def count_ngrams(documents: Sequence[Path], settings: Decontaminate) -> pa.Table:
+def count_ngrams(documents: Sequence[Path], settings: Decontaminate, work: Path) -> pa.Table:
     """How often the documents hold each n-gram of the evaluation sets: ngram, words, files, count.
 
-    Memory is the evaluation sets', whatever the corpus. Raises ``InputError``.
+    The counts of each shard are kept in ``work``, where a rerun finds them. Memory is the
+    evaluation sets', whatever the corpus. Raises ``InputError``.
     """
     found = evaluation_ngrams(settings)
     finder = NgramFinder(found)
-    counts = np.zeros(len(finder.ngrams), dtype=np.int64)
+    total = np.zeros(len(finder.ngrams), dtype=np.int64)
     with ProgressLine("decontaminate count", unit="documents") as progress:
-        for path in documents:
-            for record in read_jsonl(path):
-                if isinstance(record, BadLine):
-                    raise InputError(f"{path}: line {record.line}: {record.reason}; make it again.")
-                for match in finder.find(folded_words(record["text"])):
-                    counts[match.ngram] += 1
-                progress.advance()
+        for number, path in enumerate(documents):
+            kept = work / f"counts-{number:04d}.npy"
+            if not kept.exists():
+                with atomic_write(kept) as file:
+                    np.save(file, _count_shard(path, finder, progress))
+            total += np.load(kept)
     columns = {
         "ngram": [" ".join(ngram) for ngram in found],
         "words": [len(ngram) for ngram in found],
         "files": list(found.values()),
-        "count": counts,
+        "count": total,
     }
     return pa.table(columns, schema=SCHEMA)
+
+
+def _count_shard(path: Path, finder: NgramFinder, progress: ProgressLine) -> Counts:
+    counts = np.zeros(len(finder.ngrams), dtype=np.int64)
+    for record in read_jsonl(path):
+        if isinstance(record, BadLine):
+            raise InputError(f"{path}: line {record.line}: {record.reason}; make it again.")
+        if isinstance(record.get("text"), str):
+            for match in finder.find(folded_words(record["text"])):
+                counts[match.ngram] += 1
+        progress.advance()
+    return counts
 
 
 def write_ngrams(table: pa.Table, path: Path) -> None:
@@ -60,38 +75,60 @@ def write_ngrams(table: pa.Table, path: Path) -> None:
 
 
 def cut_documents(job: ShardJob, ngrams: Path, settings: Decontaminate) -> None:
-    """Cut the n-grams out of the job's documents. Figures: documents cut, pieces, matches,
-    characters cut."""
-    finder = NgramFinder(rare_ngrams(ngrams, settings.common))
+    """Cut the n-grams out of the job's documents. Figures: documents cut, pieces, matches, also
+    for each evaluation set, characters cut. A rejected document tells its first match."""
+    rare = rare_ngrams(ngrams, settings.common)
+    finder = NgramFinder(rare)
     for document in job.documents():
-        text = document["text"]
-        spans = find_spans(text, finder)
-        if not spans:
+        if fault := fault_of(document):
+            job.error(document, fault)
+            continue
+        matches = finder.find(folded_words(document["text"]))
+        if not matches:
             job.keep(document)
             continue
-        pieces = cut(text, spans, settings)
-        if not pieces:
-            job.drop(document, "nothing_left", len(spans))
-        elif len(pieces) > settings.max_pieces:
-            job.drop(document, "many_pieces", len(pieces))
-        else:
-            job.keep(*_documents(document, pieces))
-            _add_figures(job, document, pieces, len(spans))
+        phrases = [finder.ngrams[match.ngram] for match in matches]
+        for name in (name for phrase in phrases for name in rare[phrase]):
+            job.statistics.figures[f"matches of {name}"] += 1
+        pieces = cut(document["text"], _spans(document["text"], matches), settings)
+        _decide(job, document, pieces, [" ".join(phrase) for phrase in phrases], settings)
 
 
-def rare_ngrams(path: Path, common: int) -> Iterable[tuple[str, ...]]:
-    """The n-grams seen less than ``common`` times in the corpus; those never seen are left out."""
-    table = pq.read_table(path, columns=["ngram", "count"])
-    pairs = zip(table["ngram"].to_pylist(), table["count"].to_pylist(), strict=True)
-    return [tuple(ngram.split(" ")) for ngram, count in pairs if 0 < count < common]
+def _decide(
+    job: ShardJob,
+    document: Document,
+    pieces: list[str],
+    phrases: list[str],
+    settings: Decontaminate,
+) -> None:
+    """Keep the pieces of a document in which these phrases stand, or drop it."""
+    if not pieces:
+        job.drop(document, "nothing_left", len(phrases), phrase=phrases[0])
+    elif len(pieces) > settings.max_pieces:
+        job.drop(document, "many_pieces", len(pieces), phrase=phrases[0])
+    else:
+        job.keep(*_documents(document, pieces))
+        _add_figures(job, document, pieces, len(phrases))
+
+
+def rare_ngrams(path: Path, common: int) -> dict[Ngram, list[str]]:
+    """The n-grams seen less than ``common`` times in the corpus, each with the evaluation sets it
+    stands in; those never seen are left out."""
+    table = pq.read_table(path, columns=["ngram", "files", "count"])
+    return {
+        tuple(row["ngram"].split(" ")): row["files"]
+        for row in table.to_pylist()
+        if 0 < row["count"] < common
+    }
 
 
 def find_spans(text: str, finder: NgramFinder) -> list[Span]:
     """Where the finder's n-grams stand in the text: begin and end in characters, by begin."""
-    matches = finder.find(folded_words(text))
-    if not matches:
-        return []
-    places = word_spans(text)
+    return _spans(text, finder.find(folded_words(text)))
+
+
+def _spans(text: str, matches: list[Match]) -> list[Span]:
+    places = word_spans(text) if matches else []
     return [(places[match.start][0], places[match.end - 1][1]) for match in matches]
 
 
