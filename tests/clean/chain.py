@@ -69,10 +69,10 @@ def arguments(stage: str, folder: Path, workers: int) -> list[str]:
     against = ["--against", "set.jsonl"]
     match name:
         case "extract":
-            kind = ["warc", "--input", "pages.warc.gz"] if part == "pages" else [
-                "jsonl", "--input", "lines.jsonl"]  # fmt: skip
-            return ["extract", "--extractor", "resiliparse", "--source", part, "--workers", str(workers), "--documents",
-                    made(stage), "--kind", *kind, *common, *work]  # fmt: skip
+            pages = ["warc", "--input", "pages.warc.gz", "--extractor", "resiliparse"]
+            kind = pages if part == "pages" else ["jsonl", "--input", "lines.jsonl"]
+            return ["extract", "--source", part, "--workers", str(workers), "--kind", *kind,
+                    "--documents", made(stage), *common, *work]  # fmt: skip
         case "clean":
             filters = ["--gopher-quality.enabled", "--min-tokens", "100", "--mask.emails"]
             return ["clean", "--documents", made(f"extract {part}"), "--output", made(stage),

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from web2gpt.clean.contamination import cut, find_spans
+from web2gpt.clean.contamination import count_ngrams, cut, find_spans
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
 from web2gpt.clean.ngrams import NgramFinder
 from web2gpt.clean.words import folded_words, word_spans
@@ -153,6 +154,56 @@ def test_both_passes_over_a_corpus(tmp_path: Path, run_stage: Any) -> None:
     assert [half["text"] for half in halves] == [(FILLER * n).strip() for n in (6, 7)]
     assert [half["id"] for half in halves] == [document_id(f"{2:032x}", n) for n in "12"]
     assert all(half["title"] == "t" and half["whole"] == f"{2:032x}" for half in halves)
+    assert {bad["phrase"] for bad in found.rejected} == {" ".join(QUESTION.split()[:13])}
     figures = found.stats["figures"]
+    assert figures[f"matches of {against}"] == 14 * 3 + 12 * 3
     assert figures["documents_cut"] == 13
     assert figures["pieces"] == 14
+
+
+def test_the_report_tells_what_was_hit_of_each_set(tmp_path: Path) -> None:
+    phrase = "all rights reserved by the owners of this page and their lawful heirs forever"
+    absent = "nobody has ever written this sentence of fourteen words down in any document yet"
+    against = tmp_path / "set.jsonl"
+    against.write_bytes(
+        b"\n".join(orjson.dumps({"t": text}) for text in (QUESTION, phrase, absent))
+    )
+    documents = [document(number, f"{QUESTION}. " * (number == 1) + phrase) for number in range(11)]
+    ngrams = count(tmp_path, documents, against)
+    arguments = ["decontaminate", "report", "--ngrams", str(ngrams), "--output"]
+    answer = CliRunner().invoke(app, [*arguments, str(tmp_path / "report.json")])
+    report = orjson.loads((tmp_path / "report.json").read_bytes())
+    found = report["sets"][str(against)]
+    assert report["common"] == 10
+    assert (found["ngrams"], found["in_corpus"], found["cut"], found["common"]) == (7, 5, 3, 2)
+    assert found["occurrences"] == 3 + 2 * 11
+    assert found["common_most"][0] == {"phrase": " ".join(phrase.split()[:13]), "count": 11}
+    assert len(found["cut_most"]) == 3
+    assert "7 n-grams, 5 of them in the corpus: 3 cut out, 2 as common phrases" in answer.stdout
+
+
+def test_counting_goes_on_with_the_shard_at_which_it_was_stopped(tmp_path: Path) -> None:
+    against = tmp_path / "set.jsonl"
+    against.write_bytes(orjson.dumps({"t": QUESTION}))
+    shards = [tmp_path / f"{name}.jsonl.zst" for name in "abc"]
+    for number, path in enumerate(shards):
+        with JsonlWriter(path) as writer:
+            writer.write(document(number, f"{QUESTION}. " * (number + 1)))
+    flags = [word for path in shards for word in ("--documents", str(path))]
+    output, work = tmp_path / "ngrams.parquet", tmp_path / "work"
+    arguments = ["decontaminate", "count", *flags, "--against", str(against), "--output",
+                 str(output), "--work", str(work)]  # fmt: skip
+    last = shards[2].read_bytes()
+    shards[2].write_bytes(last[:-9])  # stops the stage, as a full disk would
+    with pytest.raises(InputError, match=r"c\.jsonl\.zst: line"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert sorted(path.name for path in work.glob("counts-*")) == [
+        "counts-0000.npy", "counts-0001.npy"]  # fmt: skip
+    np.save(work / "counts-0000.npy", np.array([100, 100, 100]))  # shows that it is taken
+    before = {path.name: path.stat().st_mtime_ns for path in work.glob("counts-*")}
+    settings_of_both = settings(against=(str(against),))
+    shards[2].write_bytes(last)
+    table = count_ngrams(shards, settings_of_both, work)
+    assert table["count"].to_pylist() == [100 + 2 + 3] * 3
+    assert before.items() <= {path.name: path.stat().st_mtime_ns
+                              for path in work.glob("counts-*")}.items()  # fmt: skip

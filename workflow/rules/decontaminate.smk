@@ -49,8 +49,30 @@ rule decontaminate_shard:
         " --stats {output.stats:q} --work {params.work:q} --settings {params.settings:q} 2> {log:q}"
 
 
+rule decontaminate_report:
+    """Tell what of each evaluation set the corpus held."""
+    input:
+        ngrams="<data>/decontaminated/ngrams.parquet",
+    output:
+        report="<data>/decontaminated/report.json",
+    log:
+        "<data>/logs/decontaminate/report.log",
+    benchmark:
+        "<data>/benchmarks/decontaminate_report.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        settings=settings("decontaminate"),
+    message:
+        "decontaminate: what was hit"
+    shell:
+        "web2gpt decontaminate report --ngrams {input.ngrams:q} --output {output.report:q}"
+        " --settings {params.settings:q} 2> {log:q}"
+
+
 rule decontaminate:
     """Cut what evaluation sets contain out of all shards, and add up."""
     input:
         documents=expand("<data>/decontaminated/{shard}.jsonl.zst", shard=DEDUP_SHARDS),
+        report="<data>/decontaminated/report.json",
         stats="<data>/stats/decontaminate.json",
