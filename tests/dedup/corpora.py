@@ -113,9 +113,13 @@ class Outcome:
 def deduplicate(
     folder: Path, documents: Sequence[Document], shards: int = 2, **settings: object
 ) -> Outcome:
-    """Run all steps in this process."""
+    """Write the documents and run all steps on them."""
     chosen = Dedup.model_validate(settings)
-    paths = write_shards(folder, documents, shards)
+    return deduplicate_shards(folder, write_shards(folder, documents, shards), chosen)
+
+
+def deduplicate_shards(folder: Path, paths: Sequence[Path], chosen: Dedup) -> Outcome:
+    """Run all steps in this process."""
     signatures = [folder / "signatures" / f"{path.name[:9]}.parquet" for path in paths]
     for path, output in zip(paths, signatures, strict=True):
         compute_signatures(path, output, folder / "work" / output.stem, chosen)

@@ -1,10 +1,8 @@
 """Which of several copies stays."""
 
-import ftfy
-import pytest
 from tests.dedup.corpora import deduplicate, document, texts
 
-from web2gpt.dedup.records import is_damaged, seconds_of
+from web2gpt.dedup.records import seconds_of
 
 TEXT = texts(1, 80)[0]
 
@@ -56,35 +54,6 @@ def test_the_highest_priority_stays(tmp_path):
     ]
     settings = {"keep": "priority", "priority_field": "rank", "threshold": 0.7}
     assert survivor(tmp_path, documents, **settings) == documents[1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "plain\ntext\n",
-        "it\u2019s curled",
-        "schÃ¶n",
-        "schön",
-        "a &amp; b",
-        "<p>a &amp; b",
-        "a &amp; b\n<p>",
-        "<p>\na &amp; b",
-        "a & b",
-        "two\r\nlines",
-        "\x1b[31mred",
-        "bell\x07",
-        "tab\tform\x0c",
-        "ﬁne",
-        "\uff37\uff29\uff24\uff25",
-        "line\u2028break",
-        "last\x7f",
-        "cafe\u0301",
-    ],
-)
-def test_damage_is_what_ftfy_says_of_the_whole_text(text):
-    for whole in (text, f"before\n{text}\nafter", f"wörd {text}\n{text}"):
-        assert is_damaged(whole) == (ftfy.fix_text(whole) != whole)
 
 
 def test_dates_are_read_as_iso_8601_in_utc():

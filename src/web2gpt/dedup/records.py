@@ -4,23 +4,15 @@ All steps read a shard through ``sound_documents``, so that the k-th row of a sh
 belongs to the k-th sound document of the shard.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import ftfy
-
+from web2gpt.dedup.damage import is_damaged
 from web2gpt.errors import InputError
 from web2gpt.io.documents import fault_of
 from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, read_jsonl
-
-FTFY_CHARACTERS = 1 << 20  # how much of a document is looked at for mojibake
-FTFY_ACTS_ON = bytes(set(range(32)) - {9, 10}) + b"\x7f"
-"""The ASCII characters that ftfy may change, beside character references."""
-MARKED = bytes(0 if byte in FTFY_ACTS_ON else 1 for byte in range(256))
-REFERENCE = re.compile(r"&#?[0-9A-Za-z]{1,24};")
 
 
 def sound_documents(path: Path) -> Iterator[Document]:
@@ -73,29 +65,3 @@ def seconds_of(date: object) -> int | None:
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (OverflowError, ValueError):
         return None
-
-
-def is_damaged(text: str) -> bool:
-    """Whether ``ftfy.fix_text`` would change the text, seen on its first million characters.
-
-    ftfy mends line by line; a line of ASCII without what stands above stays as it is, and is not
-    handed over. Past a ``<`` it leaves character references alone.
-    """
-    text = text[:FTFY_CHARACTERS]
-    if _is_plain(text):
-        return False
-    markup: bool | str = "auto"
-    for line in text.split("\n"):
-        if "<" in line:
-            markup = False
-        if not _is_plain(line) and ftfy.fix_text(line, unescape_html=markup) != line:
-            return True
-    return False
-
-
-def _is_plain(text: str) -> bool:
-    if not text.isascii():
-        return False
-    if "&" in text and REFERENCE.search(text):
-        return False
-    return b"\0" not in text.encode().translate(MARKED)
