@@ -58,6 +58,9 @@ class Fetch(Settings):
     allow_networks: tuple[str, ...] = Field(
         (), description="networks that may be contacted though not public, such as 10.1.0.0/16"
     )
+    proxies: bool = Field(
+        True, description="use the proxies that http_proxy, https_proxy and no_proxy name"
+    )
     warc_level: int = Field(3, ge=1, le=9, description="gzip level of the archive")
 
     @field_validator("allow_networks")

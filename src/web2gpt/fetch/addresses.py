@@ -60,6 +60,7 @@ class AddressGuard:
     def __init__(self, networks: Iterable[str] = (), only: tuple[str, int] | None = None):
         self._networks = [ip_network(network) for network in networks]
         self._only = only
+        self._proxies = set[tuple[str, int]]()
 
     def allows(self, address: str, port: int) -> bool:
         """Whether a connection may be made; False for what is no address at all."""
@@ -81,8 +82,14 @@ class AddressGuard:
         if not self.allows(address, port):
             raise RefusedAddressError(f"{address} port {port} is not public")
 
+    def admit_proxy(self, address: str, port: int) -> None:
+        """Let sockets be opened to a proxy; URLs may not name it all the same."""
+        self._proxies.add((address, port))
+
     def open_socket(self, info: AddrInfoType) -> socket.socket:
         """The connector's socket factory, and so the last gate: no way leads around it."""
         family, kind, protocol, _, address = info
-        self.check(str(address[0]), int(address[1]))
+        endpoint = str(address[0]), int(address[1])
+        if endpoint not in self._proxies:
+            self.check(*endpoint)
         return socket.socket(family, kind, protocol)

@@ -18,13 +18,15 @@ from yarl import URL
 
 from web2gpt import __version__
 from web2gpt.config.fetch import Fetch
-from web2gpt.fetch.addresses import AddressGuard
+from web2gpt.fetch.addresses import AddressGuard, RefusedAddressError
 from web2gpt.fetch.exchange import CAUGHT, Exchange, Failure, classify
+from web2gpt.fetch.proxies import Proxies, is_special_name
 from web2gpt.fetch.resolver import GuardedResolver, Served
 from web2gpt.io.content import ACCEPTED, ContentDecoder, ContentError
 
 MAX_HEADER = 32 << 10  # bytes of one header field
 MAX_HEADERS = 256
+SECRET = frozenset(("Proxy-Authorization",))  # header fields that are not archived
 ASIDE = 16 << 10  # bytes read of the body of an answer that is not kept
 TRUNCATED = {"too_large": "length", "timeout": "time", "incomplete": "disconnect",
              "reset": "disconnect"}  # fmt: skip
@@ -84,6 +86,10 @@ class Client:
         only = (served.address, served.port) if served else None
         self._guard = AddressGuard(settings.allow_networks, only)
         self._served = served
+        use_proxies = settings.proxies and served is None
+        self._proxies = Proxies.from_environment() if use_proxies else Proxies({}, {})
+        for host, port in self._proxies.endpoints:
+            self._guard.admit_proxy(host, port)  # counts where the host is an address
         about = f" (+{settings.contact})" if settings.contact else ""
         self._headers = {
             "User-Agent": f"{settings.user_agent}/{__version__}{about}",
@@ -95,7 +101,7 @@ class Client:
         settings = self._settings
         connector = aiohttp.TCPConnector(
             limit=0,
-            resolver=GuardedResolver(self._guard, self._served),
+            resolver=GuardedResolver(self._guard, self._served, self._proxies.endpoints),
             ttl_dns_cache=300,
             socket_factory=self._guard.open_socket,
             ssl=ssl.create_default_context(),
@@ -139,28 +145,38 @@ class Client:
 
     async def _run(self, answer: _Answer, wanted: Wanted) -> None:
         target = URL(answer.url, encoded=True)
-        self._check_literal(target)
+        proxy = self._proxies.for_url(target)
+        self._check_host(target, is_resolved_here=proxy is None)
         settings = self._settings
+        options = proxy.options(target.scheme) if proxy else {}
+        asking = self._session.get(target, allow_redirects=False, **options)
         async with asyncio.timeout(settings.connect_timeout + settings.first_byte_timeout) as head:
-            async with self._session.get(target, allow_redirects=False) as response:
+            async with asking as response:
                 head.reschedule(None)
                 _note_head(answer, response)
+                if proxy is not None:
+                    answer.address = None  # known to the proxy alone
                 if wanted.takes(answer.exchange()):
                     await _read_whole(answer, response, wanted)
                 else:
                     await _read_aside(answer, response)
 
-    def _check_literal(self, url: URL) -> None:
-        """Addresses written in URLs do not pass through the resolver."""
-        host = url.host or ""
+    def _check_host(self, url: URL, *, is_resolved_here: bool) -> None:
+        """Raise ``RefusedAddressError`` for what the resolver does not see: addresses written in
+        URLs, the proxies themselves, and, where a proxy resolves, names of no public host."""
+        host, port = url.host or "", url.port or 0
         if ":" in host or host.rpartition(".")[2].isdigit():
-            self._guard.check(host, url.port or 0)
+            self._guard.check(host, port)
+        if (host, port) in self._proxies.endpoints:
+            raise RefusedAddressError(f"{host} port {port} is a proxy")
+        if not is_resolved_here and is_special_name(host):
+            raise RefusedAddressError(f"{host} is no public host's name")
 
 
 def _note_head(answer: _Answer, response: aiohttp.ClientResponse) -> None:
     sent = response.request_info
     lines = [f"{sent.method} {sent.url.raw_path_qs} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in sent.headers.items()]
+    lines += [f"{name}: {value}" for name, value in sent.headers.items() if name not in SECRET]
     answer.request = ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
     version = response.version or aiohttp.HttpVersion11
     line = f"HTTP/{version.major}.{version.minor} {response.status} {response.reason or ''}"

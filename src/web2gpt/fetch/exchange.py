@@ -76,6 +76,8 @@ WRAPPED: tuple[tuple[type[BaseException], str], ...] = (
 )
 RAISED: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.InvalidURL, "bad_url"),
+    (aiohttp.ClientProxyConnectionError, "proxy"),
+    (aiohttp.ClientHttpProxyError, "proxy"),
     (aiohttp.ClientSSLError, "tls"),
     (aiohttp.ClientConnectorError, "connect"),
     (TimeoutError, "timeout"),
@@ -85,7 +87,7 @@ RAISED: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientError, "bad_http"),
     (ValueError, "bad_url"),
 )
-MAY_PASS = frozenset(("connect", "timeout", "incomplete", "reset"))
+MAY_PASS = frozenset(("connect", "timeout", "incomplete", "reset", "proxy"))
 STATUS_MAY_PASS = frozenset((408, 429, 500, 502, 503, 504))
 MAY_PASS_LATER = frozenset((*MAY_PASS, "dns", "robots_unreachable"))
 

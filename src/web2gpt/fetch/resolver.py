@@ -1,7 +1,9 @@
 """From host names to addresses that may be contacted.
 
 The connection is made to the very addresses that were checked here, so a second DNS answer cannot
-change them. While a folder is served in place of the web, its host names are the only ones known.
+change them. A proxy's own name is the one exception: whoever runs the crawl has named it, and the
+client asks for it only to pass requests on. While a folder is served in place of the web, its host
+names are the only ones known.
 """
 
 import asyncio
@@ -29,8 +31,13 @@ class Served:
 class GuardedResolver(AbstractResolver):
     """aiohttp's resolver interface, over the system's resolver and the guard."""
 
-    def __init__(self, guard: AddressGuard, served: Served | None = None):
-        self._guard, self._served = guard, served
+    def __init__(
+        self,
+        guard: AddressGuard,
+        served: Served | None = None,
+        proxies: frozenset[tuple[str, int]] = frozenset(),
+    ):
+        self._guard, self._served, self._proxies = guard, served, proxies
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dns")
 
     async def resolve(
@@ -46,6 +53,10 @@ class GuardedResolver(AbstractResolver):
             return [_result(host, self._served.address, self._served.port, socket.AF_INET)]
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, _look_up, host, port, family)
+        if (host, port) in self._proxies:
+            for _, address in found:
+                self._guard.admit_proxy(address, port)
+            return [_result(host, address, port, kind) for kind, address in found]
         allowed = [
             _result(host, address, port, kind)
             for kind, address in found
