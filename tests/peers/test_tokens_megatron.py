@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from web2gpt.config.tokens import IndexRun
+from web2gpt.tokens.blend import blend_sequence
 from web2gpt.tokens.encoder import with_eod
 from web2gpt.tokens.indexed import IndexedDataset, write_idx
 from web2gpt.tokens.order import megatron_order
@@ -79,9 +80,9 @@ def test_splits_are_those_of_megatron(split: str) -> None:
                 assert bounds == tuple(round(edge * float(count)) for edge in part)
 
 
-def megatron_arrays(
+def megatron_dataset(
     prefix: Path, indices: Sequence[int], samples: int | None, length: int, seed: int
-) -> tuple[Any, Any, Any]:
+) -> Any:
     from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
     from megatron.core.datasets.indexed_dataset import IndexedDataset as MegatronDataset
     from megatron.core.datasets.utils import Split
@@ -95,14 +96,14 @@ def megatron_arrays(
         sequence_length=length,
         blend=([str(prefix)], None),
         split="1,0,0",
-        path_to_cache=str(prefix.parent / f"cache-{samples}-{length}-{seed}"),
+        path_to_cache=str(prefix.parent / f"cache-{indices[0]}-{samples}-{length}-{seed}"),
         reset_position_ids=False,
         reset_attention_mask=False,
         eod_mask_loss=False,
         create_attention_mask=False,
         tokenizer=Tokenizer(),
     )
-    dataset = GPTDataset(
+    return GPTDataset(
         MegatronDataset(str(prefix)),
         str(prefix),
         np.array(indices, np.int32),
@@ -110,6 +111,10 @@ def megatron_arrays(
         Split.train,
         config,
     )
+
+
+def megatron_arrays(*arguments: Any) -> tuple[Any, Any, Any]:
+    dataset = megatron_dataset(*arguments)
     return dataset.document_index, dataset.sample_index, dataset.shuffle_index
 
 
@@ -144,12 +149,84 @@ def test_the_stage_gives_megatrons_samples(tmp_path: Path) -> None:
     )
     inputs = IndexInputs([("corpus", tmp_path / "data")], {}, {"corpus": 1.0}, tokenizer)
     build_index(inputs, tmp_path / "index", tmp_path / "work", settings)
-    begin, end = split_bounds("90,9,1", 300)[0]
-    document, sample, shuffle = megatron_arrays(tmp_path / "data", range(begin, end), 500, 32, 9)
-    samples = Samples(tmp_path / "index" / "manifest.json", "train")
-    assert np.array_equal(samples.document_index, document)
-    assert np.array_equal(samples.sample_index, sample)
-    assert np.array_equal(samples.shuffle_index, shuffle)
+    prefix = tmp_path / "data"
+    for split, bounds in zip(("train", "valid", "test"), split_bounds("90,9,1", 300), strict=True):
+        wanted = 500 if split == "train" else None
+        document, sample, shuffle = megatron_arrays(
+            tmp_path / "data", range(*bounds), wanted, 32, 9
+        )
+        samples = Samples(tmp_path / "index" / "manifest.json", split)
+        assert np.array_equal(samples.document_index, document)
+        assert np.array_equal(samples.sample_index, sample)
+        assert np.array_equal(samples.shuffle_index, shuffle)
+
+
+def test_a_whole_blended_run_reads_megatrons_samples(tmp_path: Path) -> None:
+    from web2gpt.tokens.index import IndexInputs, build_index
+    from web2gpt.tokens.samples import Samples
+
+    shares, counts = {"one": 0.25, "two": 0.75}, {"one": 150, "two": 450}
+    theirs = {}
+    for number, name in enumerate(shares):
+        write_ours(tmp_path / name, some_documents(60 + 90 * number, seed=number), np.int32)
+        documents = range(60 + 90 * number)
+        theirs[name] = megatron_dataset(tmp_path / name, documents, counts[name], 32, 9)
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text(wide_tokenizer())
+    settings = IndexRun(split="1", order="megatron", seed=9, sequence_length=32, train_samples=600)
+    prefixes = [(name, tmp_path / name) for name in shares]
+    build_index(
+        IndexInputs(prefixes, {}, shares, tokenizer), tmp_path / "i", tmp_path / "w", settings
+    )
+    samples = Samples(tmp_path / "i" / "manifest.json", "train")
+    seen = dict.fromkeys(shares, 0)
+    for number in range(600):
+        first = next(samples.pieces(number)).document
+        name = prefixes[samples.locate(first)[0]][0]
+        item = theirs[name][seen[name]]
+        tokens = samples.sample(number)
+        assert np.array_equal(tokens[:-1], item["tokens"])
+        assert np.array_equal(tokens[1:], item["labels"])
+        seen[name] += 1
+    assert seen == counts
+
+
+@pytest.mark.parametrize("weights", [(0.3, 0.7), (1, 1, 1), (0.01, 5, 0.5, 2), (1e-4, 1)])
+def test_a_blend_is_never_further_from_its_shares_than_megatrons(
+    weights: tuple[float, ...],
+) -> None:
+    from megatron.core.datasets.helpers import build_blending_indices
+
+    size, count = 20_000, len(weights)
+    shares = np.array(weights, np.float64) / sum(weights)
+    theirs, numbers = np.zeros(size, np.int16), np.zeros(size, np.int64)
+    build_blending_indices(theirs, numbers, shares, count, size, False)
+    ours, _ = blend_sequence(weights, size)
+    ideal = np.arange(1, size + 1)[:, None] * shares
+    off = [
+        np.abs(np.cumsum(sequence[:, None] == np.arange(count), axis=0) - ideal).max()
+        for sequence in (ours, theirs)
+    ]
+    assert off[0] <= off[1] + 1e-9
+    assert np.abs(np.bincount(ours, minlength=count) - size * shares).max() < 1
+
+
+def test_merged_datasets_are_megatrons(tmp_path: Path) -> None:
+    from megatron.core.datasets.indexed_dataset import IndexedDatasetBuilder
+
+    from web2gpt.tokens.merge import merge_datasets
+
+    prefixes = [tmp_path / name for name in ("a", "b", "c")]
+    for number, prefix in enumerate(prefixes):
+        write_megatron(prefix, some_documents(20 + number, seed=number), np.int32)
+    builder = IndexedDatasetBuilder(str(tmp_path / "theirs.bin"), dtype=np.int32)
+    for prefix in prefixes:
+        builder.add_index(str(prefix))
+    builder.finalize(str(tmp_path / "theirs.idx"))
+    merge_datasets(prefixes, tmp_path / "ours")
+    for ending in ("bin", "idx"):
+        theirs = (tmp_path / f"theirs.{ending}").read_bytes()
+        assert (tmp_path / f"ours.{ending}").read_bytes() == theirs
 
 
 def wide_tokenizer() -> str:

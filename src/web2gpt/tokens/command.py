@@ -112,6 +112,30 @@ def verify(
 
 
 @app.command()
+def merge(
+    prefixes: Annotated[list[Path], typer.Argument(help="prefixes of .bin/.idx pairs, in order")],
+    output: Annotated[Path, typer.Option(help="prefix of the pair to write")],
+    tokenizer: Annotated[Path | None, typer.Option(help="tokenizer.json to hold ids to")] = None,
+    documents: Annotated[
+        list[Path] | None, typer.Option(help="documents.parquet, once for each pair")
+    ] = None,
+    documents_output: Annotated[
+        Path | None, typer.Option(help="documents.parquet to write")
+    ] = None,
+) -> None:
+    """Join .bin/.idx pairs, of any tool, into one; each is verified first."""
+    from web2gpt.tokens.merge import merge_datasets
+
+    merge_datasets(
+        prefixes,
+        output,
+        tokenizer=tokenizer,
+        documents=documents or (),
+        documents_output=documents_output,
+    )
+
+
+@app.command()
 def show(
     prefix: Prefix,
     *,

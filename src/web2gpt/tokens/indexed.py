@@ -86,6 +86,7 @@ class IndexedDataset:
         if not self.bin.is_file():
             raise InputError(f"{self.bin}: no such file, but {self.idx} is there.")
         self.dtype = header.dtype
+        self.has_modes = size != header.size  # a byte a sequence at the end: multimodal data
         self.lengths = _section(self.idx, "<i4", HEADER.size, header.sequences)  # [S], tokens
         after = HEADER.size + 4 * header.sequences
         self.pointers = _section(self.idx, "<i8", after, header.sequences)  # [S], bytes
@@ -116,14 +117,22 @@ class IndexedDataset:
                 yield np.frombuffer(chunk, self.dtype)
 
 
-def write_idx(file: IO[bytes], lengths: Array, dtype: np.dtype[Any]) -> None:
-    """Write the .idx of documents of these lengths [S] (tokens), one sequence a document."""
+def write_idx(
+    file: IO[bytes], lengths: Array, dtype: np.dtype[Any], document_index: Array | None = None
+) -> None:
+    """Write the .idx of sequences of these lengths [S], in tokens.
+
+    ``document_index`` [documents + 1] is the first sequence of each document, and S; None: each
+    sequence is a document.
+    """
+    if document_index is None:
+        document_index = np.arange(len(lengths) + 1, dtype="<i8")
     code = next(code for code, name in DTYPES.items() if np.dtype(name) == dtype)
-    file.write(HEADER.pack(MAGIC, VERSION, code, len(lengths), len(lengths) + 1))
+    file.write(HEADER.pack(MAGIC, VERSION, code, len(lengths), len(document_index)))
     file.write(lengths.astype("<i4").tobytes())
     for begin in _pointers(lengths, dtype.itemsize):
         file.write(begin.astype("<i8").tobytes())
-    file.write(np.arange(len(lengths) + 1, dtype="<i8").tobytes())
+    file.write(document_index.astype("<i8").tobytes())
 
 
 def _pointers(lengths: Array, itemsize: int, chunk: int = 1 << 22) -> Iterable[Array]:

@@ -224,6 +224,8 @@ def _publish(
     statistics.bytes_out = tokens.stat().st_size
     statistics.time["seconds"] = monotonic() - start
     statistics.write(stats)
+    work.check()
+    files.idx.unlink(missing_ok=True)  # never an old .idx beside a new .bin
     work.publish(drafts)
     print(
         f"{statistics.summary()}; {statistics.figures['tokens']:,} tokens as "
