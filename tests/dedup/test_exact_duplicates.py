@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from tests.dedup.corpora import deduplicate, document, texts
 
 from web2gpt.dedup import candidates
@@ -58,6 +59,14 @@ def test_thousands_of_equal_pages_make_one_text_and_no_pair(tmp_path, monkeypatc
     outcome = deduplicate(tmp_path, documents, 2)
     assert sum(pairs) == 0
     assert len(outcome.kept) == 11
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_equal_pages_leave_one_and_are_never_paired(tmp_path, capsys):
+    error = "page not found, please go back to the start page and try again " * 3
+    outcome = deduplicate(tmp_path, [document(error, number) for number in range(100_000)], 4)
+    assert outcome.kept == [document(error, 0)["id"]]
+    assert "dedup: 0 candidate pairs" in capsys.readouterr().out
 
 
 def test_pairs_of_a_bucket_grow_linearly_and_are_all_pairs_of_a_small_one():
