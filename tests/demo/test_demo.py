@@ -12,7 +12,11 @@ import lxml.html
 import pytest
 from protego import Protego
 
+from web2gpt.config.fetch import Fetch
 from web2gpt.config.urls import Urls
+from web2gpt.demo.server import serve_folder
+from web2gpt.fetch.publish import FetchFiles
+from web2gpt.fetch.stage import fetch_shard
 from web2gpt.io.shards import read_jsonl
 from web2gpt.io.statistics import Statistics
 from web2gpt.urls.inputs import parse_sources
@@ -82,6 +86,7 @@ def test_every_listed_page_stands_unless_planted_as_missing(demo: Path, planted:
     assert absent == {
         *lists["fetch"]["http_404"],
         *lists["fetch"]["tls"],
+        *lists["fetch"]["too_large"],
         *lists["redirects"]["redirect"],
     }
 
@@ -194,3 +199,20 @@ def test_the_stage_urls_drops_just_what_was_planted(
     assert "https://reading-room.test/gone/secure.html" in kept
     assert {url for url in kept if "www.reading" in url or "utm_" in url or url[-1] == "/"} == set()
     assert all((tmp_path / f"urls-000{shard}.tsv").stat().st_size for shard in range(2))
+
+
+def test_the_stage_fetch_drops_just_what_was_planted(
+    demo: Path, planted: Any, tmp_path: Path
+) -> None:
+    listed = set((demo / "urls.txt").read_text().splitlines())
+    noise = {url for urls in planted["lists"]["urls"].values() for url in urls}
+    special = {url for urls in planted["lists"]["fetch"].values() for url in urls}
+    chosen = sorted([*sorted(listed - noise - special)[::10], *special])
+    out = tmp_path / "out"
+    files = FetchFiles(tmp_path / "urls-0000.tsv", out / "x.warc.gz", out / "x.outcomes.jsonl.zst",
+                       out / "r.jsonl.zst", out / "s.json", out / "work")  # fmt: skip
+    files.urls.write_text("".join(f"{url}\tdemo\n" for url in chosen))
+    fetch_shard(files, Fetch(serve=str(demo / "site"), delay=0.0), serve_folder)
+    stats = Statistics.load(files.stats)
+    assert dict(stats.dropped) == planted["fetch"]["dropped"]
+    assert stats.kept == len(chosen) - len(special)

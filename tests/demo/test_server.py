@@ -70,7 +70,29 @@ def test_types_and_hosts(folder):
     assert (other[0], unknown[0]) == (404, 404)
 
 
+def test_generated_pages_have_their_size_or_no_end(folder):
+    (folder / "a.test" / "_generated").write_text("/large 200000\n/for-ever endless\n")
+
+    async def run():
+        async with serve_folder(folder) as (_, address, port), aiohttp.ClientSession() as web:
+            base, headers = f"http://{address}:{port}", {"Host": "a.test"}
+            async with web.get(f"{base}/large", headers=headers) as large:
+                size = len(await large.read())
+            async with web.get(f"{base}/for-ever", headers=headers) as endless:
+                start = await endless.content.readexactly(3_000_000)
+            async with web.get(f"{base}/_generated", headers=headers) as hidden:
+                return large.content_length, size, endless.content_length, start, hidden.status
+
+    announced, size, unknown, start, status = asyncio.run(run())
+    assert (announced, size, unknown, status) == (200_000, 200_000, None, 404)
+    assert start.startswith(b"<p>") and len(set(start.split(b"\n")[:-1])) == 1
+
+
 def test_a_bad_redirect_names_file_and_line(folder):
     (folder / "a.test" / "_redirects").write_text("/ok /x 301\n/broken\n")
     with pytest.raises(InputError, match=r"_redirects: line 2"):
+        ask(folder)
+    (folder / "a.test" / "_redirects").unlink()
+    (folder / "a.test" / "_generated").write_text("/x many\n")
+    with pytest.raises(InputError, match=r"_generated: line 1"):
         ask(folder)

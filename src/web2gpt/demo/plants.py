@@ -28,6 +28,7 @@ def add_plants(site: Site, articles: Sequence[Article]) -> None:
     _stories(site)
     _robots(site)
     _missing(site)
+    _oversized(site)
 
 
 def mojibake(text: str) -> str:
@@ -103,6 +104,15 @@ def _missing(site: Site) -> None:
     secure = f"https://{READING_ROOM}/gone/secure.html"
     site.lines.append(secure)
     site.plant("fetch", "tls", secure)
+
+
+def _oversized(site: Site) -> None:
+    """A page that says how large it is, and one that never ends."""
+    for path, size in (
+        ("/archive/all-issues.html", "100000000"),
+        ("/feed/for-ever.html", "endless"),
+    ):
+        site.plant("fetch", "too_large", site.generate(STORIES, path, size))
 
 
 def _menu() -> list[Link]:

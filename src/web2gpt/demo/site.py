@@ -1,8 +1,9 @@
 """The demo's site as it is built up, and its form on disk.
 
-``site/<host>/`` holds a file for each path (``index.html`` for a folder), ``robots.txt``, and
-``_redirects`` with lines ``FROM TO STATUS``, where TO may be a whole URL. What is absent is not
-found. The same content gives the same bytes.
+``site/<host>/`` holds a file for each path (``index.html`` for a folder), ``robots.txt``,
+``_redirects`` with lines ``FROM TO STATUS``, where TO may be a whole URL, and ``_generated`` with
+lines ``PATH BYTES`` for pages that the server makes up as it sends them, where BYTES may be
+``endless``. What is absent is not found. The same content gives the same bytes.
 """
 
 import os
@@ -17,10 +18,11 @@ from web2gpt.io.atomic import temporary_name, write_json, write_text
 
 @dataclass
 class Site:
-    """Files by host and path, redirects by host, and the list of URLs."""
+    """Files by host and path, redirects and generated pages by host, and the list of URLs."""
 
     files: dict[tuple[str, str], str] = field(default_factory=dict)
     redirects: dict[str, list[tuple[str, str, int]]] = field(default_factory=dict)
+    generated: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     planted: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
@@ -37,6 +39,13 @@ class Site:
     def redirect(self, host: str, path: str, target: str, status: int) -> str:
         """Send ``path`` elsewhere; its URL is returned and listed."""
         self.redirects.setdefault(host, []).append((path, target, status))
+        url = f"http://{host}{path}"
+        self.lines.append(url)
+        return url
+
+    def generate(self, host: str, path: str, size: str) -> str:
+        """Have a page made up, of ``size`` bytes or ``endless``; its URL is returned and listed."""
+        self.generated.setdefault(host, []).append((path, size))
         url = f"http://{host}{path}"
         self.lines.append(url)
         return url
@@ -84,3 +93,6 @@ class Site:
         for host, redirects in self.redirects.items():
             lines = "".join(f"{path} {target} {status}\n" for path, target, status in redirects)
             (folder / host / "_redirects").write_text(lines, encoding="utf-8")
+        for host, pages in self.generated.items():
+            lines = "".join(f"{path} {size}\n" for path, size in pages)
+            (folder / host / "_generated").write_text(lines, encoding="utf-8")
