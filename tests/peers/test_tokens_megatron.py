@@ -152,9 +152,7 @@ def test_the_stage_gives_megatrons_samples(tmp_path: Path) -> None:
     prefix = tmp_path / "data"
     for split, bounds in zip(("train", "valid", "test"), split_bounds("90,9,1", 300), strict=True):
         wanted = 500 if split == "train" else None
-        document, sample, shuffle = megatron_arrays(
-            tmp_path / "data", range(*bounds), wanted, 32, 9
-        )
+        document, sample, shuffle = megatron_arrays(prefix, range(*bounds), wanted, 32, 9)
         samples = Samples(tmp_path / "index" / "manifest.json", split)
         assert np.array_equal(samples.document_index, document)
         assert np.array_equal(samples.sample_index, sample)
