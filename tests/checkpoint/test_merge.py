@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, GPT2LMHeadModel
 from typer.testing import CliRunner
 
@@ -32,24 +32,6 @@ from web2gpt.parallel.split import cut, slice_of, without_padding
 
 MODEL = Model(n_layer=2, n_embd=32, n_head=4, n_positions=16, initializer_range=0.2)
 VOCAB = 263  # odd, so that every tensor rank has padding
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    bpe.train_from_iterator(["the cat and the hat that sat on the mat"] * 3, trainer)
-    assert bpe.get_vocab_size() == VOCAB
-    bpe.save(str(path))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The commands merge-checkpoint, and checkpoint inspect and verify."""
+"""The commands merge-checkpoint, and checkpoint inspect, verify, reshape and import."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from web2gpt.config.flags import with_settings
-from web2gpt.config.outputs import MergeCheckpoint
+from web2gpt.config.outputs import ImportCheckpoint, MergeCheckpoint
 
 checkpoint = typer.Typer(no_args_is_help=True, help="Look into the trainer's checkpoints.")
 Folder = Annotated[Path, typer.Argument(help="a checkpoint's folder: …/step_00001000")]
@@ -42,3 +42,33 @@ def verify(folder: Folder) -> None:
     from web2gpt.checkpoint.inspect import verify as check
 
     print(check(folder))
+
+
+@checkpoint.command()
+def reshape(
+    folder: Folder,
+    output: Annotated[Path, typer.Option(help="folder to make: another …/step_00001000")],
+    tensor: Annotated[int, typer.Option(min=1, help="tensor-parallel ranks")] = 1,
+    pipeline: Annotated[int, typer.Option(min=1, help="pipeline stages")] = 1,
+) -> None:
+    """Write a checkpoint again under another layout, without training."""
+    from web2gpt.checkpoint.reshape import reshape as write
+    from web2gpt.config.training import Parallel
+
+    print(write(folder, output, Parallel(tensor=tensor, pipeline=pipeline)))
+
+
+@checkpoint.command("import")
+@with_settings(ImportCheckpoint)
+def import_(
+    *,
+    source: Annotated[Path, typer.Argument(help="folder of the checkpoint")],
+    output: Annotated[Path, typer.Option(help="folder to make: a Hugging Face GPT-2 model")],
+    tokenizer: Annotated[Path, typer.Option(help="tokenizer.json that it was trained with")],
+    settings: ImportCheckpoint,
+) -> None:
+    """Make a Hugging Face folder of a model from elsewhere: Megatron-LM, Megatron-DeepSpeed, or
+    Hugging Face with pickled weights or a padded vocabulary."""
+    from web2gpt.checkpoint.importing import import_checkpoint
+
+    print(import_checkpoint(source, output, tokenizer, settings))

@@ -26,9 +26,14 @@ SETTINGS = ("config.json", "generation_config.json", "tokenizer.json", "tokenize
 class WeightSource(Protocol):
     """A checkpoint of whatever kind: its sizes, and whole weights under our names."""
 
-    folder: Path
-    model: Model
-    vocab_size: int
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def vocab_size(self) -> int: ...
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]: ...

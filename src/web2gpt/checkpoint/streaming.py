@@ -8,6 +8,7 @@ Source: https://github.com/huggingface/safetensors, "Format".
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import orjson
@@ -15,18 +16,28 @@ import torch
 from torch import Tensor
 
 _CODES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+_METADATA = MappingProxyType({"format": "pt"})
 
 
 class SafetensorsWriter:
     """``with SafetensorsWriter(path, shapes, dtype) as writer: writer.write(tensor)`` for each
-    tensor of ``shapes``, in its order. Raises ``ValueError`` on a tensor out of turn."""
+    tensor of ``shapes``, in its order. Raises ``ValueError`` on a tensor out of turn.
 
-    def __init__(self, path: Path, shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype):
+    ``metadata`` stands in the header; by default what transformers wants to see there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        shapes: Mapping[str, tuple[int, ...]],
+        dtype: torch.dtype,
+        metadata: Mapping[str, str] = _METADATA,
+    ):
         self._expected = list(shapes.items())
         self._dtype = dtype
         self._written = 0
         self._file = path.open("wb")
-        self._file.write(_header(shapes, dtype))
+        self._file.write(_header(shapes, dtype, metadata))
 
     def write(self, name: str, tensor: Tensor) -> None:
         expected = self._expected[self._written]
@@ -49,8 +60,10 @@ def tensor_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
     return torch.Size(shape).numel() * dtype.itemsize
 
 
-def _header(shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype) -> bytes:
-    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+def _header(
+    shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype, metadata: Mapping[str, str]
+) -> bytes:
+    header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name, shape in shapes.items():
         start, end = end, end + tensor_bytes(shape, dtype)

@@ -23,6 +23,26 @@ class MergeCheckpoint(Settings):
     )
 
 
+class ImportCheckpoint(Settings):
+    """From a checkpoint of another system to a Hugging Face folder."""
+
+    dtype: Literal["keep", "float32", "bfloat16", "float16"] = Field(
+        "keep", description="of the weights; keep: as they are"
+    )
+    n_head: int | None = Field(
+        None, ge=1, description="attention heads, if the checkpoint does not state them"
+    )
+    checkpoint_version: Real | None = Field(
+        None, ge=0, description="decides the order of query_key_value, if it is not stated"
+    )
+    activation_function: Literal["gelu_new", "gelu"] | None = Field(
+        None, description="of the MLP, if not what the checkpoint's settings say"
+    )
+    max_file_bytes: int = Field(
+        50_000_000_000, ge=1, description="weights of more bytes are split into several files"
+    )
+
+
 class Sample(Settings):
     """Text drawn from the model. The settings act in the order in which they stand here."""
 
@@ -63,9 +83,24 @@ class SampleRun(Sample):
 
 
 class Evaluate(Settings):
-    """Loss and perplexity on held-out text."""
+    """Loss and perplexity on held-out text, accuracy on the last words of passages."""
 
-    split: Literal["valid", "test"] = Field("valid", description="part of the index to evaluate on")
+    split: Literal["both", "valid", "test"] = Field(
+        "both", description="parts of the index to evaluate on, all of their tokens"
+    )
+    texts: tuple[str, ...] = Field(
+        (), description="text or JSONL files to measure perplexity on, packed or not"
+    )
+    text_key: str = Field("text", description="of the text in JSONL files")
+    text_format: Literal["plain", "wikitext"] = Field(
+        "plain", description="of texts; wikitext: its own tokenization is undone first"
+    )
+    stride: int = Field(
+        32, ge=1, description="tokens between overlapping windows on texts; windows start so often"
+    )
+    cloze: tuple[str, ...] = Field(
+        (), description="JSONL files in LAMBADA's format: accuracy on the last word"
+    )
     batch_size: int = Field(16, ge=1, description="sequences computed at once")
     device: Literal["auto", "cuda", "cpu"] = Field(
         "auto", description="auto: a GPU if there is one"

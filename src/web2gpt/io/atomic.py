@@ -6,6 +6,7 @@ written under a temporary name in the same folder, flushed to disk, and renamed 
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,3 +72,22 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file that a stage of ours wrote."""
     return orjson.loads(path.read_bytes())
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill that becomes ``path`` when the block ends without an error. ``path`` must
+    not be there; files are flushed to disk before the rename."""
+    draft = temporary_name(path)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for file in sorted(draft.rglob("*")):
+            if file.is_file():
+                with file.open("rb") as opened:
+                    os.fsync(opened.fileno())
+        sync_folder(draft)
+        os.rename(draft, path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
