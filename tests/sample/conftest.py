@@ -80,7 +80,7 @@ def make_twin(
         theirs.save_pretrained(folder)
         tokenizer.save(str(folder / "tokenizer.json"))
         ours, stated = load_model(folder)
-        drawable = Drawable.of(folder, stated.vocab_size, stated.end_of_text)
+        drawable = Drawable.of(folder / "tokenizer.json", stated.vocab_size, stated.end_of_text)
         return Twin(folder, theirs, ours, stated, drawable)
 
     return make

@@ -1,6 +1,7 @@
 """The command sample: files in, samples.jsonl and readable text out."""
 
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,18 +9,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from web2gpt.checkpoint.open import ModelFiles
 from web2gpt.cli import app
 from web2gpt.config.outputs import Sample, SampleRun
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.model.device import prepare_device
 from web2gpt.sample.drawable import Drawable
+from web2gpt.sample.generate import Sampler
+from web2gpt.sample.live import converse, held_back
 from web2gpt.sample.prompts import read_prompts
 from web2gpt.sample.stage import SampleFiles, sample_model
 
 
 def run(twin: Any, root: Path, **settings: Any) -> list[dict[str, Any]]:
     output = root / "samples" / "samples.jsonl"
-    files = SampleFiles(twin.folder, output, root / "work")
+    files = SampleFiles(ModelFiles(twin.folder), output, root / "work")
     sample_model(files, SampleRun(**{"max_new_tokens": 12, "device": "cpu", **settings}))
     return [json.loads(line) for line in output.read_text().splitlines()]
 
@@ -85,12 +89,12 @@ def test_text_without_a_prompt_starts_at_end_of_text(twin: Any, tmp_path: Path) 
 
 def test_a_tokenizer_that_does_not_fit_is_refused(twin: Any) -> None:
     with pytest.raises(InputError, match="do not fit the model's vocabulary of 100"):
-        Drawable.of(twin.folder, 100, 0)
+        Drawable.of(twin.folder / "tokenizer.json", 100, 0)
 
 
 def test_a_missing_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="put the model's tokenizer there"):
-        Drawable.of(tmp_path, 100, 0)
+        Drawable.of(tmp_path / "tokenizer.json", 100, 0)
 
 
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,3 +114,54 @@ def test_the_command_takes_section_and_seed_as_json_and_flags(twin: Any, tmp_pat
     (line,) = (tmp_path / "s.jsonl").read_text().splitlines()
     (wanted,) = twin.sample(["a"], seed=5, num_samples=1, max_new_tokens=5, top_k=3)
     assert json.loads(line)["text"] == wanted.text
+
+
+def test_samples_stand_readable_beside_the_lines(twin: Any, tmp_path: Path) -> None:
+    samples = run(twin, tmp_path, prompts=("the", "stop\nhere"), num_samples=2)
+    page = (tmp_path / "samples" / "samples.txt").read_text()
+    for sample in samples:
+        end = "" if sample["finished"] else " …"
+        assert f"[{sample['prompt']}]{sample['text']}{end}\n" in page
+
+
+def test_streamed_texts_are_those_that_are_written(
+    twin: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {"prompts": ("the", "ñandú"), "num_samples": 2, "temperature": 1.5, "seed": 3}
+    written = run(twin, tmp_path / "a", **settings)
+    capsys.readouterr()
+    files = SampleFiles(ModelFiles(twin.folder), tmp_path / "b.jsonl", tmp_path / "work")
+    sample_model(files, SampleRun(**{"max_new_tokens": 12, "device": "cpu", **settings}), live=True)
+    assert (tmp_path / "b.jsonl").read_bytes() == (
+        tmp_path / "a" / "samples" / "samples.jsonl"
+    ).read_bytes()
+    shown = capsys.readouterr().out
+    ends = ["" if sample["finished"] else " …" for sample in written]
+    texts = [f"[{s['prompt']}]{s['text']}{end}\n" for s, end in zip(written, ends, strict=True)]
+    assert shown.startswith("".join(texts))
+
+
+def test_a_stop_string_is_never_shown_not_even_its_start() -> None:
+    assert held_back("and so st", ("stop",)) == 2
+    assert held_back("and so stop it", ("stop",)) == len("stop it")
+    assert held_back("and so", ("stop", "so far")) == 2
+    assert held_back("and", ()) == 0
+
+
+def test_a_dialogue_answers_every_line_and_repeats_itself(twin: Any) -> None:
+    settings = {"temperature": 1.5, "num_samples": 2, "max_new_tokens": 6, "stop": ("zzz",)}
+    wanted = twin.sample(["stop the cat", ""], **settings)
+    sampler = Sampler(twin.ours, twin.stated.model, twin.drawable, SampleRun(**settings))
+    screen = io.StringIO()
+    converse(sampler, ["stop the cat\n", "stop the cat\n", "\n"], screen)
+    for sampled in wanted[:3]:
+        assert f"> [{sampled.prompt}]{sampled.text}" in screen.getvalue()
+
+
+def test_the_command_takes_prompts_from_the_terminal(twin: Any) -> None:
+    arguments = ["sample", "--model", str(twin.folder), "--interactive", "--max-new-tokens", "3"]
+    result = CliRunner().invoke(app, [*arguments, "--device", "cpu"], input="the\nlast")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("> [") == 2 and "[last]" in result.output
+    refused = CliRunner().invoke(app, ["sample", "--model", str(twin.folder)])
+    assert isinstance(refused.exception, ConfigError)

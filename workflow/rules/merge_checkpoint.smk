@@ -7,6 +7,7 @@ rule merge_checkpoint:
         model="<run>/model/model.safetensors",
         config="<run>/model/config.json",
         tokenizer="<run>/model/tokenizer.json",
+        tokenizer_config="<run>/model/tokenizer_config.json",
         generation="<run>/model/generation_config.json",
     log:
         "<run>/logs/merge_checkpoint.log",

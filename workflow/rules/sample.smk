@@ -6,6 +6,7 @@ rule sample:
         tokenizer="<run>/model/tokenizer.json",
     output:
         samples="<run>/samples/samples.jsonl",
+        text="<run>/samples/samples.txt",
     log:
         "<run>/logs/sample.log",
     benchmark:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from web2gpt.config.training import Model
 from web2gpt.model.gpt2 import GPT2, Block
+from web2gpt.sample.packed import projection
 
 
 class CachedGPT2:
@@ -24,10 +25,11 @@ class CachedGPT2:
         self.window = sizes.n_positions
         self.device = model.embedding.wte.weight.device
         head_size = sizes.n_embd // sizes.n_head
-        # layer, keys or values, slot, head, position, channel: (n_layer, 2, B, nh, W, hs)
+        # layer, slot, keys or values, head, position, channel: (n_layer, B, 2, nh, W, hs)
         self.cache = torch.zeros(
-            sizes.n_layer, 2, slots, sizes.n_head, self.window, head_size, device=self.device
+            sizes.n_layer, slots, 2, sizes.n_head, self.window, head_size, device=self.device
         )
+        self._logits = projection(model)
 
     def prefill(self, contexts: dict[int, list[int]]) -> None:
         """Put contexts (none empty, none longer than the window) into slots, from position 0."""
@@ -40,8 +42,7 @@ class CachedGPT2:
         x = self.model.embedding(torch.tensor(rows, device=self.device))  # (R, T, C)
         for layer, block in enumerate(self.blocks):
             q, k, v = block.attn.split(block.ln_1(x))
-            self.cache[layer, 0, slots, :, :longest] = k
-            self.cache[layer, 1, slots, :, :longest] = v
+            self.cache[layer, slots, :, :, :longest] = torch.stack((k, v), 1)
             x = x + block.attn.join(block.attn.core(q, k, v))
             x = x + block.mlp(block.ln_2(x))
 
@@ -55,17 +56,15 @@ class CachedGPT2:
         x = embedding.wte(torch.tensor(tokens, device=self.device)) + embedding.wpe(place)
         x = x[:, None]  # (B, 1, C)
         for layer, block in enumerate(self.blocks):
-            q, k, v = block.attn.split(block.ln_1(x))
-            keys, values = self.cache[layer]
-            keys[slots, :, place] = k[:, :, 0]
-            values[slots, :, place] = v[:, :, 0]
-            y = F.scaled_dot_product_attention(
-                q, keys[:, :, :seen], values[:, :, :seen], attn_mask=mask
-            )
+            q, k, v = block.attn.split(block.ln_1(x))  # each (B, nh, 1, hs)
+            kept = self.cache[layer]
+            kept[slots, :, :, place] = torch.stack((k[:, :, 0], v[:, :, 0]), 1)
+            keys, values = kept[:, :, :, :seen].unbind(1)  # each (B, nh, seen, hs)
+            y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
             x = x + block.attn.join(y)
             x = x + block.mlp(block.ln_2(x))
-        return self.model.head(x)[:, 0]  # type: ignore[no-any-return]
+        return self._logits(self.model.head.ln_f(x[:, 0]))  # type: ignore[no-any-return]
 
     def keep(self, slots: list[int]) -> None:
         """Go on with these slots only, renumbered in this order."""
-        self.cache = self.cache[:, :, slots].contiguous()
+        self.cache = self.cache[:, slots].contiguous()

@@ -7,17 +7,38 @@ import typer
 
 from web2gpt.config.flags import with_settings
 from web2gpt.config.outputs import SampleRun
+from web2gpt.errors import ConfigError
 
 
 @with_settings(SampleRun)
 def sample(
     *,
-    model: Annotated[Path, typer.Option(help="folder of a Hugging Face GPT-2 model")],
-    output: Annotated[Path, typer.Option(help="samples.jsonl to write")],
-    work: Annotated[Path, typer.Option(help="work folder")],
+    model: Annotated[
+        Path, typer.Option(help="a Hugging Face GPT-2 folder, or a training checkpoint")
+    ],
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="tokenizer.json, if the model is a checkpoint")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="samples.jsonl to write; a .txt appears beside it")
+    ] = None,
+    work: Annotated[Path | None, typer.Option(help="work folder")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="show each text as it is drawn, one at a time")
+    ] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="take prompts from the terminal; write nothing")
+    ] = False,
     settings: SampleRun,
 ) -> None:
     """Draw text from a model: greedy or by temperature, top-k and top-p, in this order."""
-    from web2gpt.sample.stage import SampleFiles, sample_model
+    from web2gpt.checkpoint.open import ModelFiles
+    from web2gpt.sample import stage
 
-    sample_model(SampleFiles(model, output, work), settings)
+    files = ModelFiles(model, tokenizer)
+    if interactive:
+        stage.interactive(files, settings)
+    elif output is None or work is None:
+        raise ConfigError("sample: give --output and --work, or --interactive.")
+    else:
+        stage.sample_model(stage.SampleFiles(files, output, work), settings, live=stream)

@@ -27,9 +27,8 @@ class Drawable:
     end_of_text: int
 
     @classmethod
-    def of(cls, folder: Path, vocab_size: int, end_of_text: int | None) -> Self:
-        """From the tokenizer in a model's folder. Raises ``InputError`` if they do not fit."""
-        path = folder / "tokenizer.json"
+    def of(cls, path: Path, vocab_size: int, end_of_text: int | None) -> Self:
+        """From a model's tokenizer.json. Raises ``InputError`` if they do not fit."""
         if not path.is_file():
             raise InputError(f"{path}: no such file; put the model's tokenizer there.")
         tokenizer = parse_tokenizer(path.read_bytes(), path)

@@ -7,7 +7,7 @@ kept and read anew from position 0.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +34,10 @@ class Sampled:
     finished: bool
 
 
+Watch = Callable[[list[int]], None]
+"""Is told all tokens of a text so far, after each."""
+
+
 @dataclass
 class _Text:
     """A text being written. ``context`` is what the model sees of it, its last token not yet."""
@@ -46,6 +50,7 @@ class _Text:
     drawn: list[int] = field(default_factory=list)
     visible: int = 0
     finished: bool = False
+    watch: Watch | None = None
 
 
 class Sampler:
@@ -57,10 +62,20 @@ class Sampler:
         self._model, self._sizes = model, sizes
         self._forbidden = ~drawable.allowed.to(model.embedding.wte.weight.device)
 
-    @torch.inference_mode()
     def run(self, prompts: list[str]) -> Iterator[tuple[int, Sampled]]:
         """Draw ``num_samples`` texts for each prompt; ``order`` counts prompts, then samples."""
-        waiting = deque(self._texts(prompts))
+        return self._run(self._texts(prompts))
+
+    def one(self, prompt: str, number: int = 0, watch: Watch | None = None) -> Sampled:
+        """The sample of this number after ``prompt``: the same text as among many."""
+        text = self._text(0, prompt, number)
+        text.watch = watch
+        ((_, sampled),) = self._run([text])
+        return sampled
+
+    @torch.inference_mode()
+    def _run(self, texts: Iterable[_Text]) -> Iterator[tuple[int, Sampled]]:
+        waiting = deque(texts)
         slots = min(self.settings.batch_size, len(waiting))
         cached = CachedGPT2(self._model, self._sizes, slots)
         active = [waiting.popleft() for _ in range(slots)]
@@ -80,12 +95,14 @@ class Sampler:
                 cached.keep(left)
 
     def _texts(self, prompts: list[str]) -> Iterator[_Text]:
-        for number, prompt in enumerate(prompts):
-            context = self.drawable.encode(prompt)[-self.window :]
-            for sample in range(self.settings.num_samples):
-                stream = random_stream(self.settings.seed, prompt, sample)
-                order = number * self.settings.num_samples + sample
-                yield _Text(order, prompt, list(context), stream)
+        count = self.settings.num_samples
+        for place, prompt in enumerate(prompts):
+            for number in range(count):
+                yield self._text(place * count + number, prompt, number)
+
+    def _text(self, order: int, prompt: str, number: int) -> _Text:
+        context = self.drawable.encode(prompt)[-self.window :]
+        return _Text(order, prompt, context, random_stream(self.settings.seed, prompt, number))
 
     def _advance(self, cached: CachedGPT2, active: list[_Text]) -> None:
         """Draw one more token for each text."""
@@ -113,6 +130,8 @@ class Sampler:
             text.finished = True
             return
         text.drawn.append(token)
+        if text.watch is not None:
+            text.watch(text.drawn)
         text.visible += not self.drawable.blank[token]
         text.context.append(token)
         if len(text.context) > self.window:
