@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel
+from judge import WINDOW, by_transformers
+from tokenizers import Tokenizer, models
 from typer.testing import CliRunner
 
 from web2gpt.checkpoint.huggingface import load_model
+from web2gpt.checkpoint.open import ModelFiles
 from web2gpt.cli import app
 from web2gpt.config.outputs import Evaluate
 from web2gpt.config.tokens import IndexRun
@@ -25,33 +25,8 @@ from web2gpt.evaluate.windows import batches, windows
 from web2gpt.tokens.index import IndexInputs, build_index
 from web2gpt.tokens.indexed import write_idx
 
-torch.set_num_threads(1)
-
-VOCAB, WINDOW = 270, 16
+VOCAB = 270
 TEXTS = ["the cat sat on the mat", "ñandú 鳥 and other birds", "", "a hat", "mats and hats, cats"]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    torch.manual_seed(2)
-    sizes = {"n_layer": 2, "n_embd": 16, "n_head": 2, "n_positions": WINDOW}
-    config = GPT2Config(
-        **sizes, vocab_size=VOCAB, bos_token_id=0, eos_token_id=0, initializer_range=0.3
-    )
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    bpe.train_from_iterator(TEXTS * 3, trainer)
-    bpe.save(str(folder / "tokenizer.json"))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -75,38 +50,25 @@ def index(
     return root / "index" / "manifest.json"
 
 
-def by_transformers(model: Path, stream: list[int], stride: int = WINDOW) -> tuple[float, int]:
-    """Summed loss and number of predicted tokens, window by window."""
-    theirs = GPT2LMHeadModel.from_pretrained(model).eval()
-    loss, count, done = 0.0, 0, 1
-    for start in range(0, len(stream) - 1, stride):
-        piece = torch.tensor([stream[start : start + WINDOW + 1]])
-        new = start + piece.shape[1] - done
-        if new <= 0:
-            break
-        labels = piece[:, 1:].clone()
-        labels[:, : labels.shape[1] - new] = -100
-        with torch.no_grad():
-            logits = theirs(piece[:, :-1]).logits[0]
-        loss += torch.nn.functional.cross_entropy(logits, labels[0], reduction="sum").item()
-        count, done = count + new, done + new
-    return loss, count
-
-
-def run(model: Path, index: Path, root: Path, **settings: Any) -> dict[str, Any]:
+def run(model: Path, index: Path | None, root: Path, **settings: Any) -> dict[str, Any]:
     output = root / "evaluation.json"
-    files = EvaluateFiles(model, index, output, root / "work")
+    files = EvaluateFiles(ModelFiles(model), index, output, root / "work")
     evaluate_model(files, Evaluate(device="cpu", **settings))
     return json.loads(output.read_text())
+
+
+def on_split(model: Path, index: Path, root: Path, **settings: Any) -> dict[str, Any]:
+    """The figures of the validation part."""
+    return run(model, index, root, split="valid", **settings)["valid"]
 
 
 def test_all_tokens_of_the_split_are_measured_as_transformers_measures_them(
     model: Path, index: Path, documents: list[list[int]], tmp_path: Path
 ) -> None:
-    result = run(model, index, tmp_path)
+    result = on_split(model, index, tmp_path)
     stream = [token for ids in documents[32:] for token in ids]
     loss, count = by_transformers(model, stream)
-    assert (result["split"], result["documents"]) == ("valid", 8)
+    assert result["documents"] == 8
     assert result["tokens"] == count == len(stream) - 1
     assert result["loss"] == pytest.approx(loss / count, rel=1e-6)
     assert result["perplexity"] == pytest.approx(exp(loss / count), rel=1e-6)
@@ -119,7 +81,7 @@ def test_all_tokens_of_the_split_are_measured_as_transformers_measures_them(
 def test_bits_per_byte_counts_the_bytes_of_the_text(
     model: Path, index: Path, documents: list[list[int]], tmp_path: Path
 ) -> None:
-    result = run(model, index, tmp_path)
+    result = on_split(model, index, tmp_path)
     bpe = Tokenizer.from_file(str(model / "tokenizer.json"))
     stream = [token for ids in documents[32:] for token in ids]
     size = len("".join(bpe.decode(ids) for ids in documents[32:]).encode())
@@ -130,9 +92,8 @@ def test_bits_per_byte_counts_the_bytes_of_the_text(
 
 
 def test_the_batch_size_does_not_show(model: Path, index: Path, tmp_path: Path) -> None:
-    one = run(model, index, tmp_path / "1", batch_size=1)
-    many = run(model, index, tmp_path / "7", batch_size=7)
-    assert one.pop("split") == many.pop("split")
+    one = on_split(model, index, tmp_path / "1", batch_size=1)
+    many = on_split(model, index, tmp_path / "7", batch_size=7)
     assert one == pytest.approx(many, rel=1e-6)
 
 
@@ -214,4 +175,21 @@ def test_the_command_writes_and_says_the_result(model: Path, index: Path, tmp_pa
     for _ in range(2):  # a second copy finds the work done
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert result.exit_code == 0, result.output
-        assert f"loss {json.loads(output.read_text())['loss']:.4f} nats" in result.output
+        found = json.loads(output.read_text())["valid"]["loss"]
+        assert f"loss {found:.4f} nats" in result.output
+
+
+def test_both_parts_are_measured_and_an_empty_one_is_left_out(
+    model: Path, index: Path, documents: list[list[int]], tmp_path: Path
+) -> None:
+    assert list(run(model, index, tmp_path)) == ["window", "valid"]
+    corpus = Path(json.loads(index.read_text())["datasets"][0]["prefix"])
+    inputs = IndexInputs([("demo", corpus)], {}, {}, model / "tokenizer.json")
+    settings = IndexRun(split="60,20,20", sequence_length=WINDOW, train_samples=10)
+    build_index(inputs, tmp_path / "index", tmp_path / "index-work", settings)
+    result = run(model, tmp_path / "index" / "manifest.json", tmp_path / "both")
+    assert list(result) == ["window", "valid", "test"]
+    for name, part in (("valid", documents[24:32]), ("test", documents[32:])):
+        loss, count = by_transformers(model, [token for ids in part for token in ids])
+        assert result[name]["tokens"] == count
+        assert result[name]["loss"] == pytest.approx(loss / count, rel=1e-6)

@@ -58,6 +58,7 @@ def _named(config: Config) -> Iterator[tuple[str, Path]]:
         "tokenizer.path": config.tokenizer.path,
         "clean.token_counter": config.clean.token_counter,
         "train.continue_from": config.train.continue_from,
+        "sample.prompts_file": config.sample.prompts_file,
     }
     lists = {
         "urls.blacklist_domains": config.urls.blacklist_domains,
@@ -65,6 +66,8 @@ def _named(config: Config) -> Iterator[tuple[str, Path]]:
         "dedup.against": config.dedup.against,
         "dedup.against_documents": config.dedup.against_documents,
         "decontaminate.against": config.decontaminate.against,
+        "evaluate.texts": config.evaluate.texts,
+        "evaluate.cloze": config.evaluate.cloze,
     }
     yield from ((key, Path(path)) for key, path in singles.items() if path is not None)
     yield from ((key, Path(path)) for key, paths in lists.items() for path in paths)

@@ -12,13 +12,22 @@ from web2gpt.config.outputs import Evaluate
 @with_settings(Evaluate)
 def evaluate(
     *,
-    model: Annotated[Path, typer.Option(help="folder of a Hugging Face GPT-2 model")],
-    index: Annotated[Path, typer.Option(help="index/manifest.json of the run")],
+    model: Annotated[
+        Path, typer.Option(help="a Hugging Face GPT-2 folder, or a training checkpoint")
+    ],
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="tokenizer.json, if the model is a checkpoint")
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="index/manifest.json of a run, to evaluate on its parts")
+    ] = None,
     output: Annotated[Path, typer.Option(help="evaluation.json to write")],
     work: Annotated[Path, typer.Option(help="work folder")],
     settings: Evaluate,
 ) -> None:
-    """Measure loss, perplexity and bits per byte on a held-out part of the index."""
+    """Measure loss, perplexity and bits per byte on held-out text, and accuracy on cloze."""
+    from web2gpt.checkpoint.open import ModelFiles
     from web2gpt.evaluate.stage import EvaluateFiles, evaluate_model
 
-    evaluate_model(EvaluateFiles(model, index, output, work), settings)
+    files = EvaluateFiles(ModelFiles(model, tokenizer), index, output, work)
+    evaluate_model(files, settings)

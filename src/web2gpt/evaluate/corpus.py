@@ -24,21 +24,16 @@ class SplitDocuments:
     numbers: Array
 
     @classmethod
-    def open(cls, manifest: Path, split: str) -> Self:
-        """From index/manifest.json. Raises ``InputError`` if the part is empty, or if files
-        are missing or others than the index was made of."""
+    def open(cls, manifest: Path, split: str) -> Self | None:
+        """From index/manifest.json; None if the part is empty. Raises ``InputError`` if files are
+        missing or others than the index was made of."""
         if not manifest.is_file():
             raise InputError(f"{manifest}: no such file; run the stage index first.")
         content = read_json(manifest)
         check_index(manifest, content, split, full=False)
         datasets = open_datasets([(d["name"], Path(d["prefix"])) for d in content["datasets"]], {})
         numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))
-        if not len(numbers):
-            raise InputError(
-                f"{manifest}: its {split} part holds no document; give it a larger share in "
-                "index.split, or evaluate another part."
-            )
-        return cls(datasets, numbers)
+        return cls(datasets, numbers) if len(numbers) else None
 
     @property
     def tokens(self) -> int:
