@@ -73,6 +73,14 @@ class FrameWriter:
         if self._text_bytes >= self._frame_bytes:
             self._end()
 
+    def write_frame(self, data: bytes, documents: int, text_bytes: int) -> None:
+        """Add a frame that is compressed already, of so many documents, a line each."""
+        self._end()
+        self._file.write(data)
+        self.count += documents
+        self._note(data, text_bytes)
+        self._begin()
+
     def __enter__(self) -> Self:
         return self
 
@@ -94,16 +102,19 @@ class FrameWriter:
 
     def _end(self) -> None:
         """Compress and write the frame at hand, if it has a document."""
+        if self.count > self._first:
+            data = self._compressor.compress(self._lines)
+            self._file.write(data)
+            self._note(data, self._text_bytes)
+            self._begin()
+
+    def _note(self, data: bytes, text_bytes: int) -> None:
+        """Enter the frame just written, of the documents since the last one, into the index."""
         count = self.count - self._first
-        if not count:
-            return
-        data = self._compressor.compress(self._lines)
-        self._file.write(data)
         self._written.append(
-            Frame(self._offset, len(data), self._first, count, self._text_bytes, _digest(data))
+            Frame(self._offset, len(data), self._first, count, text_bytes, _digest(data))
         )
         self._offset += len(data)
-        self._begin()
 
 
 def read_frames(frames: Path, corpus: Path) -> list[Frame]:

@@ -1,8 +1,9 @@
 """JSON lines, compressed or not: the form of documents between stages, and of users' own dumps.
 
-What we write is zstd, level 3, one frame, one thread, with a checksum: the same records give the
-same bytes. What we read may be .jsonl, .json or .txt, plain or .gz, .bz2, .xz, .zst. A line that
-is not a JSON object costs that line only.
+What we write is zstd, level 3, one thread, with a checksum, in frames of whole lines that can be
+copied into the corpus as they are: the same records give the same bytes. What we read may be
+.jsonl, .json or .txt, plain or .gz, .bz2, .xz, .zst. A line that is not a JSON object costs that
+line only.
 """
 
 import codecs
@@ -19,6 +20,7 @@ from web2gpt.io.atomic import publish, temporary_name
 from web2gpt.io.compression import BROKEN, open_compressed
 
 LEVEL = 3
+FRAME_BYTES = 4 << 20  # of lines in one frame; the last line is whole
 MAX_LINE = 64 << 20  # bytes of one line; a longer one is a bad record
 BROKEN_COMPRESSION = "broken_compression"
 Document = dict[str, Any]
@@ -70,13 +72,16 @@ def read_jsonl(path: Path) -> Iterator[Document | BadLine]:
         if isinstance(line, BadLine):
             yield line
         elif line.strip():
-            try:
-                record = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                yield BadLine(str(path), number, "not_json")
-                continue
-            is_object = isinstance(record, dict)
-            yield record if is_object else BadLine(str(path), number, "not_an_object")
+            yield parse_line(line, path, number)
+
+
+def parse_line(line: bytes, path: Path, number: int) -> Document | BadLine:
+    """The record that is line ``number`` of a file."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return BadLine(str(path), number, "not_json")
+    return record if isinstance(record, dict) else BadLine(str(path), number, "not_an_object")
 
 
 class JsonlWriter:
@@ -89,21 +94,20 @@ class JsonlWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = temporary_name(path)
         self._file = self._temporary.open("wb")
-        compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
-        self._stream = compressor.stream_writer(self._file, closefd=False)
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._frame = bytearray()
 
     def write(self, record: Document) -> None:
-        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        self._stream.write(line)
-        self.count += 1
-        self.bytes += len(line)
+        self.write_lines((orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE),))
 
     def write_lines(self, lines: Sequence[bytes]) -> None:
         """Write records that are lines of JSON already, with their ends."""
-        content = b"".join(lines)
-        self._stream.write(content)
+        for line in lines:
+            self._frame += line
+            self.bytes += len(line)
+            if len(self._frame) >= FRAME_BYTES:
+                self._end_frame()
         self.count += len(lines)
-        self.bytes += len(content)
 
     def __enter__(self) -> Self:
         return self
@@ -111,9 +115,13 @@ class JsonlWriter:
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         try:
             with self._file:
-                if kind is None:
-                    self._stream.flush(zstandard.FLUSH_FRAME)
+                if kind is None and (self._frame or not self.count):
+                    self._end_frame()
             if kind is None:
                 publish(self._temporary, self.path)
         finally:
             self._temporary.unlink(missing_ok=True)
+
+    def _end_frame(self) -> None:
+        self._file.write(self._compressor.compress(self._frame))
+        self._frame.clear()

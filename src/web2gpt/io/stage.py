@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from web2gpt.errors import InputError
 from web2gpt.io.frames import FrameWriter
@@ -120,6 +120,13 @@ class ShardJob:
         self.statistics.kept += 1
         for document in documents:
             self._documents.write(document)
+
+    def keep_frame(self, data: bytes, documents: int, text_bytes: int) -> None:
+        """All records of a compressed frame were kept, and the frame is copied as it is."""
+        for _ in range(documents):
+            self._count()
+        self.statistics.kept += documents
+        cast(FrameWriter, self._documents).write_frame(data, documents, text_bytes)
 
     def drop(
         self,
