@@ -28,10 +28,12 @@ HOSTS = ("alpha.example.com", "beta.example.net", "gamma.example.org")
 class Project:
     """A folder in which the workflow of this repository runs."""
 
-    def __init__(self, folder: Path, config: dict[str, Any]):
+    def __init__(self, folder: Path, config: dict[str, Any], *, write: bool = True):
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self.write_config(config)
+        self.config = config
+        if write:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.write_config(config)
 
     def write_config(self, config: dict[str, Any]) -> None:
         self.config = config
