@@ -54,11 +54,11 @@ def main(
     datatrove: Annotated[Path | None, typer.Option(help="Python that has datatrove")] = None,
     text_dedup: Annotated[Path | None, typer.Option(help="Python that has text-dedup")] = None,
     million: Annotated[int, typer.Option(help="documents for the large run; 0: none")] = 0,
-    work: Annotated[Path | None, typer.Option(help="where to work; none: a new folder")] = None,
+    work: Annotated[Path | None, typer.Option(help="folder to leave all files in")] = None,
 ) -> None:
     words = words_of(text)
-    with tempfile.TemporaryDirectory(dir=work) as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as name:
+        folder = work or Path(name)
         if million:
             rows = deduplicate_by_commands(Corpus(words, million), folder)
         else:

@@ -21,8 +21,9 @@ Row = dict[str, Any]
 
 
 def deduplicate_by_commands(corpus: Corpus, folder: Path) -> list[Row]:
-    """Make the corpus (not counted), then run all steps."""
-    documents = corpus.write(folder / "documents", SHARDS)
+    """Make the corpus if it is not there (not counted), then run all steps."""
+    documents = sorted((folder / "documents").glob("*.jsonl.zst"))
+    documents = documents or corpus.write(folder / "documents", SHARDS)
     signatures = [folder / f"signatures-{n}.parquet" for n in range(SHARDS)]
     buckets, pairs = folder / "buckets.parquet", folder / "pairs.parquet"
     clusters = folder / "clusters.parquet"

@@ -2,7 +2,7 @@
 
 from tests.dedup.corpora import deduplicate, document, texts
 
-from web2gpt.dedup.records import seconds_of
+from web2gpt.dedup.merits import seconds_of
 
 TEXT = texts(1, 80)[0]
 

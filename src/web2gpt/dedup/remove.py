@@ -7,8 +7,8 @@ written. Rejected records carry the similarity as ``figure`` and the kept docume
 from pathlib import Path
 
 from web2gpt.config.versions import VERSIONS
-from web2gpt.dedup.records import sound_documents
-from web2gpt.dedup.verdicts import removals_of
+from web2gpt.dedup.removals import removals_of
+from web2gpt.dedup.sound import sound_documents
 from web2gpt.io.documents import fault_of
 from web2gpt.io.stage import ShardFiles, ShardJob
 from web2gpt.io.work import file_states
@@ -20,7 +20,7 @@ def remove_duplicates(files: ShardFiles, clusters: Path, *, rejected_text: bool)
     with ShardJob("dedup", "documents", files, job, rejected_text=rejected_text) as shard:
         if not shard.needed:
             return
-        wanted = {document["id"] for path in files.inputs for document in sound_documents(path)}
+        wanted = (document["id"] for path in files.inputs for document in sound_documents(path))
         removals = removals_of(clusters, wanted)
         for document in shard.documents():
             fault = fault_of(document)

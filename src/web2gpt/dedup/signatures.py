@@ -28,9 +28,10 @@ import pyarrow.parquet
 
 from web2gpt.config.dedup import Dedup
 from web2gpt.config.versions import VERSIONS
+from web2gpt.dedup.merits import Merits
 from web2gpt.dedup.minhash import SCHEME, SEED, Permutations
-from web2gpt.dedup.records import Merits, sound_documents
 from web2gpt.dedup.shingles import HASH, Shingler
+from web2gpt.dedup.sound import sound_documents
 from web2gpt.dedup.text import normalise
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import Document

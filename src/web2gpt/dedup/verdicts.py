@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars
 import pyarrow
 import pyarrow.parquet
 from numpy.typing import NDArray
 
 from web2gpt.dedup.census import NOBODY, Census, Numbers
 from web2gpt.dedup.signature_files import SignatureFiles
-from web2gpt.errors import InputError
 
 ROWS = 1 << 16
 SCHEMA = pyarrow.schema(
@@ -86,40 +84,3 @@ def _parts(order: NDArray[np.int64], boundary: int) -> Iterator[NDArray[np.int64
     for half in (order[:boundary], order[boundary:]):
         for start in range(0, len(half), ROWS):
             yield half[start : start + ROWS]
-
-
-@dataclass(frozen=True)
-class Removal:
-    """Why a document goes."""
-
-    kept: str
-    similarity: float
-    reason: str
-
-
-def removals_of(clusters: Path, wanted: set[str]) -> dict[str, Removal]:
-    """The removals among the documents ``wanted``, by id; reads one row group at a time.
-
-    Raises ``InputError`` if the file is missing or not such a table.
-    """
-    if not clusters.exists():
-        raise InputError(f"{clusters}: no such file; run dedup clusters first.")
-    try:
-        file = pyarrow.parquet.ParquetFile(clusters)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(
-            f"{clusters}: not a table of clusters ({error}); make it again."
-        ) from error
-    names = polars.Series("id", sorted(wanted), dtype=polars.String)
-    removals: dict[str, Removal] = {}
-    for number in range(file.num_row_groups):
-        table = polars.from_arrow(
-            file.read_row_group(number, columns=["id", "kept", "similarity", "reason"])
-        )
-        if not isinstance(table, polars.DataFrame) or table["similarity"].null_count():
-            break
-        for identifier, kept, similarity, reason in table.filter(
-            polars.col("id").is_in(names.implode())
-        ).iter_rows():
-            removals[identifier] = Removal(kept, similarity, reason)
-    return removals

@@ -22,10 +22,10 @@ from web2gpt.dedup.candidates import Pairs, split
 from web2gpt.dedup.census import NOBODY, Numbers
 from web2gpt.dedup.corpus import Corpus
 from web2gpt.dedup.minhash import Signatures
-from web2gpt.dedup.records import sound_documents
 from web2gpt.dedup.shingles import Hashes, Shingler
 from web2gpt.dedup.signature_files import SignatureFiles
 from web2gpt.dedup.signatures import BATCH
+from web2gpt.dedup.sound import sound_documents
 from web2gpt.dedup.text import normalise
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import temporary_name
