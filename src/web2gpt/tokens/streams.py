@@ -5,6 +5,7 @@ Documents have one numbering over all datasets of a run: document d of dataset k
 is split and weighted as a whole: a dataset, or one source of a dataset.
 """
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
-from web2gpt.tokens.indexed import CHUNK, IndexedDataset
+from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
 Array = npt.NDArray[Any]
@@ -150,11 +151,8 @@ def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any
 
 def digest_file(path: Path) -> str:
     """blake2b-256 of a file's content, in hex."""
-    digest = blake2b(digest_size=32)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: blake2b(digest_size=32)).hexdigest()
 
 
 def _by_source(dataset: NamedDataset) -> dict[str, Array]:
