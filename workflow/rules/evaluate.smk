@@ -3,7 +3,10 @@ rule evaluate:
     input:
         model="<run>/model/model.safetensors",
         config="<run>/model/config.json",
+        tokenizer="<run>/model/tokenizer.json",
         index="<run>/index/manifest.json",
+        texts=list(cfg.evaluate.texts),
+        cloze=list(cfg.evaluate.cloze),
     output:
         evaluation="<run>/evaluation/evaluation.json",
     log:
