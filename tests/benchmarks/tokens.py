@@ -40,10 +40,14 @@ def main() -> None:
         "tokenize_mb_s": size / 1e6 / figures["tokenize"],
         "encoder_mb_s": size / 1e6 / figures["encoder"],
         "peak_memory_mb": figures["memory"] / 1e6,
+        "tokenize_mb_processor_s": size / 1e6 / figures["processor"],
     }
     if options.peer:
         rates["peer_mb_s"] = size / 1e6 / figures["peer"]
         rates["ratio"] = statistics.median(each["peer"] / each["tokenize"] for each in rounds)
+        rates["processor_ratio"] = statistics.median(
+            each["peer_processor"] / each["processor"] for each in rounds
+        )
     for name, value in rates.items():
         print(f"{name:16} {value:14,.1f}")
     print(json.dumps(rates | {"rounds": rounds}))
@@ -121,21 +125,23 @@ def make_tokenizer(work: Path) -> None:
 
 
 def run_round(work: Path, options: argparse.Namespace, number: int) -> dict[str, float]:
-    """Seconds of ours, the encoder alone and the peer; and our peak memory in bytes."""
+    """Seconds of ours, the encoder alone and the peer, on the clock and of the processors; and our
+    peak memory in bytes."""
     ours = work / f"ours-{number}"
     out = [("--bin", "t.bin"), ("--idx", "t.idx"), ("--documents", "d.parquet"),
            ("--rejected", "r.zst"), ("--stats", "s.json"), ("--work", "work")]  # fmt: skip
-    seconds, memory = run(
+    usage = run(
         [sys.executable, "-c", COMMAND, "tokenize", "--corpus", work / "corpus.jsonl.zst",
          "--frames", work / "frames.parquet", "--tokenizer", work / "hf" / "tokenizer.json",
          *(part for flag, name in out for part in (flag, ours / name)),
          "--workers", options.workers])  # fmt: skip
-    figures = {"tokenize": seconds, "memory": memory}
+    figures = {"tokenize": usage.pop("clock")} | usage
     encoder = [sys.executable, __file__, "--encoder", work, options.workers]
     figures["encoder"] = float(subprocess.check_output([*map(str, encoder)]).split()[-1])
     if options.peer:
-        start = run_peer(work, options, "one")
-        figures["peer"] = run_peer(work, options, "corpus") - start
+        start, whole = (run_peer(work, options, name) for name in ("one", "corpus"))
+        figures["peer"] = whole["clock"] - start["clock"]
+        figures["peer_processor"] = whole["processor"] - start["processor"]
         theirs = work / "peer-corpus_text_document"
         for ending in ("bin", "idx"):
             if (ours / f"t.{ending}").read_bytes() != Path(f"{theirs}.{ending}").read_bytes():
@@ -143,20 +149,19 @@ def run_round(work: Path, options: argparse.Namespace, number: int) -> dict[str,
     return figures
 
 
-def run_peer(work: Path, options: argparse.Namespace, name: str) -> float:
+def run_peer(work: Path, options: argparse.Namespace, name: str) -> dict[str, float]:
     path = os.pathsep.join(filter(None, (str(options.peer), os.environ.get("PYTHONPATH"))))
-    seconds, _ = run(
+    return run(
         [options.peer_python, "-W", "ignore", options.peer / "tools" / "preprocess_data.py",
          "--input", work / f"{name}.jsonl", "--output-prefix", work / f"peer-{name}",
          "--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model", work / "hf",
          "--append-eod", "--workers", options.workers, "--log-interval", 1000000],
         {"PYTHONPATH": path},
     )  # fmt: skip
-    return seconds
 
 
-def run(command: Sequence[object], environment: dict[str, str] | None = None) -> tuple[float, int]:
-    """Run to the end; seconds, and the peak memory of the process in bytes."""
+def run(command: Sequence[object], environment: dict[str, str] | None = None) -> dict[str, float]:
+    """Run to the end: seconds on the clock, of the processors (children too), peak memory."""
     start = time.monotonic()
     process = subprocess.Popen(
         [*map(str, command)], env=os.environ | (environment or {}),
@@ -165,7 +170,11 @@ def run(command: Sequence[object], environment: dict[str, str] | None = None) ->
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(said)
-    return time.monotonic() - start, usage.ru_maxrss * 1024
+    return {
+        "clock": time.monotonic() - start,
+        "processor": usage.ru_utime + usage.ru_stime,
+        "memory": usage.ru_maxrss * 1024,
+    }
 
 
 def time_encoder(work: Path, workers: int) -> float:

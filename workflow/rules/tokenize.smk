@@ -35,6 +35,7 @@ rule tokenize:
     output:
         bin="<data>/tokens/corpus_text_document.bin",
         idx="<data>/tokens/corpus_text_document.idx",
+        manifest="<data>/tokens/corpus_text_document.manifest.json",
         documents="<data>/tokens/documents.parquet",
         rejected="<data>/rejected/tokenize/tokenize.jsonl.zst",
         stats="<data>/stats/tokenize.json",

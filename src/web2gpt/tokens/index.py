@@ -21,6 +21,7 @@ from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.tokens.blend import blend_orders, blend_sequence
 from web2gpt.tokens.indexed import bin_path, idx_path
 from web2gpt.tokens.order import EMPTY, Order, megatron_order, once_order, stable_order
+from web2gpt.tokens.provenance import check_tokenizer
 from web2gpt.tokens.split import SPLITS, Division, divide, split_shares, validation_counts
 from web2gpt.tokens.streams import (
     Stream,
@@ -81,6 +82,7 @@ def _make(inputs: IndexInputs, settings: IndexRun, folder: Path) -> dict[str, An
     vocabulary = Vocabulary.load(inputs.tokenizer)
     for _, prefix in inputs.prefixes:
         verify_dataset(prefix)
+        check_tokenizer(prefix, vocabulary, inputs.tokenizer)
     datasets = open_datasets(inputs.prefixes, inputs.documents)
     lengths = all_lengths(datasets)
     streams = make_streams(

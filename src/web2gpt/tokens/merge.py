@@ -15,9 +15,10 @@ import pyarrow
 import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
-from web2gpt.io.atomic import atomic_write
+from web2gpt.io.atomic import atomic_write, write_json
 from web2gpt.tokens.indexed import CHUNK, IndexedDataset, bin_path, idx_path, prefix_of, write_idx
 from web2gpt.tokens.parts import SCHEMA
+from web2gpt.tokens.provenance import manifest_path, merged_manifest
 from web2gpt.tokens.verify import verify_dataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
@@ -34,7 +35,7 @@ def merge_datasets(
 
     Each dataset is verified first, with ``tokenizer`` its ids too. ``documents`` are their
     documents.parquet, one for each dataset or none. Raises ``InputError`` for datasets that are
-    damaged or of different types, ``ConfigError`` for paths that do not go together.
+    damaged or of different types or tokenizers, ``ConfigError`` for paths that do not go together.
     """
     start = monotonic()
     output = prefix_of(output)
@@ -48,6 +49,7 @@ def merge_datasets(
         )
     datasets = [verify_dataset(prefix, vocabulary) for prefix in prefixes]
     _check_types(datasets)
+    made_with = merged_manifest([data.prefix for data in datasets])
     idx_path(output).unlink(missing_ok=True)  # never an old .idx beside a new .bin
     with atomic_write(bin_path(output)) as target:
         for data in datasets:
@@ -55,6 +57,9 @@ def merge_datasets(
                 shutil.copyfileobj(source, target, CHUNK)
     if documents_output:
         _merge_documents(datasets, documents, documents_output)
+    manifest_path(output).unlink(missing_ok=True)
+    if made_with:
+        write_json(manifest_path(output), made_with)
     lengths = np.concatenate([np.asarray(data.lengths) for data in datasets])
     with atomic_write(idx_path(output)) as file:
         write_idx(file, lengths, datasets[0].dtype, _document_index(datasets))

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -18,7 +19,6 @@ import pyarrow.parquet
 from web2gpt.io.frames import Frame
 from web2gpt.io.statistics import Statistics, add_up
 from web2gpt.tokens.indexed import write_idx
-from web2gpt.tokens.vocabulary import Vocabulary
 
 SCHEMA = pyarrow.schema(
     [
@@ -67,11 +67,11 @@ def join_tokens(parts: Sequence[Part], tokens: Path) -> None:
                 shutil.copyfileobj(source, target, 1 << 20)
 
 
-def join_index(parts: Sequence[Part], idx: Path, vocabulary: Vocabulary) -> None:
+def join_index(parts: Sequence[Part], idx: Path, dtype: np.dtype[Any]) -> None:
     """The .idx of the joined parts. Memory: four bytes a document, and a little."""
     lengths = [np.load(part.file("lengths.npy")) for part in parts]
     with idx.open("wb") as file:
-        write_idx(file, np.concatenate(lengths), vocabulary.dtype)
+        write_idx(file, np.concatenate(lengths), dtype)
 
 
 def join_documents(parts: Sequence[Part], documents: Path) -> None:

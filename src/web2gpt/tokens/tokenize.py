@@ -21,7 +21,7 @@ import pyarrow.parquet
 
 from web2gpt.config.tokens import Tokenize
 from web2gpt.config.versions import VERSIONS
-from web2gpt.io.atomic import atomic_write
+from web2gpt.io.atomic import atomic_write, write_json
 from web2gpt.io.frames import Frame, read_frame, read_frames
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import Document, JsonlWriter
@@ -38,6 +38,7 @@ from web2gpt.tokens.parts import (
     join_tokens,
     plan_parts,
 )
+from web2gpt.tokens.provenance import describe, manifest_path
 from web2gpt.tokens.vocabulary import Vocabulary
 
 NAMES = ("id", "url", "source")  # of a document, text or null
@@ -58,8 +59,13 @@ class TokenizeFiles:
     work: Path
 
     @property
+    def manifest(self) -> Path:
+        """Beside the pair; see provenance.py."""
+        return manifest_path(self.bin.with_suffix(""))
+
+    @property
     def outputs(self) -> tuple[Path, ...]:
-        return self.bin, self.documents, self.rejected, self.stats, self.idx
+        return self.bin, self.documents, self.rejected, self.stats, self.manifest, self.idx
 
 
 @dataclass
@@ -105,7 +111,8 @@ def tokenize(
                     progress.advance(_documents(part.frames))
                 else:
                     maker.make(part, threads, progress)
-        _publish(work, files, parts, vocabulary, start)
+        made_with = describe(vocabulary, key=key, append_eod=settings.append_eod)
+        _publish(work, files, parts, made_with, start)
 
 
 class PartMaker:
@@ -210,26 +217,29 @@ def _publish(
     work: WorkFolder,
     files: TokenizeFiles,
     parts: list[Part],
-    vocabulary: Vocabulary,
+    made_with: dict[str, Any],
     start: float,
 ) -> None:
     """Join the parts and move the results to their places, .idx last."""
     drafts = {work.path / path.name: path for path in files.outputs}
-    tokens, documents, rejected, stats, idx = drafts
+    tokens, documents, rejected, stats, manifest, idx = drafts
     statistics = join_statistics(parts)
     join_tokens(parts, tokens)
     join_documents(parts, documents)
     join_rejected(parts, rejected)
-    join_index(parts, idx, vocabulary)
+    dtype = np.dtype(made_with["tokenizer"]["dtype"])
+    join_index(parts, idx, dtype)
     statistics.bytes_out = tokens.stat().st_size
     statistics.time["seconds"] = monotonic() - start
     statistics.write(stats)
+    counts = {"documents": statistics.kept, "tokens": statistics.figures["tokens"]}
+    write_json(manifest, made_with | counts)
     work.check()
     files.idx.unlink(missing_ok=True)  # never an old .idx beside a new .bin
     work.publish(drafts)
     print(
         f"{statistics.summary()}; {statistics.figures['tokens']:,} tokens as "
-        f"{vocabulary.dtype.name}, vocabulary {vocabulary.size:,}",
+        f"{dtype.name}, vocabulary {made_with['tokenizer']['vocab_size']:,}",
         flush=True,
     )
 
