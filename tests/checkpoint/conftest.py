@@ -7,10 +7,14 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-sys.path.insert(0, str(Path(__file__).parent))
-torch.set_num_threads(1)
+from web2gpt.model.gpt2 import GPT2
+from web2gpt.model.initialization import initialize
 
-VOCAB = 263  # odd, so that every tensor rank has padding
+sys.path.insert(0, str(Path(__file__).parent))
+
+from checkpoint_files import MODEL, VOCAB
+
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +33,18 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert bpe.get_vocab_size() == VOCAB
     bpe.save(str(path))
     return path
+
+
+@pytest.fixture(scope="session")
+def gpt2() -> GPT2:
+    model = GPT2(MODEL, VOCAB).eval()
+    initialize(model.tensors(), MODEL, seed=5)
+    with torch.no_grad():
+        for name, parameter in model.tensors().items():
+            if name.endswith(".bias"):  # zeros would hide a bias that went astray
+                parameter.copy_(torch.randn_like(parameter))
+    return model
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real_child: reads files in a child process, as users do")

@@ -5,103 +5,29 @@ Checkpoints are made here from a known model, slice by slice; transformers judge
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from checkpoint_files import MODEL, VOCAB, change, reindex, write_checkpoint
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, GPT2LMHeadModel
 from typer.testing import CliRunner
 
 from web2gpt.checkpoint.export import split_files
-from web2gpt.checkpoint.format import KINDS, FileEntry, Index, Part, State, TensorEntry, rank_file
+from web2gpt.checkpoint.format import KINDS, Index, rank_file
 from web2gpt.checkpoint.huggingface import load_model
 from web2gpt.checkpoint.inspect import describe, verify
 from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint
+from web2gpt.checkpoint.open import ModelFiles
 from web2gpt.cli import app
-from web2gpt.config.outputs import MergeCheckpoint
-from web2gpt.config.training import Model
-from web2gpt.errors import InputError
+from web2gpt.config.outputs import MergeCheckpoint, SampleRun
+from web2gpt.errors import ConfigError, InputError
 from web2gpt.model.gpt2 import GPT2
-from web2gpt.model.initialization import initialize
-from web2gpt.parallel.split import cut, slice_of, without_padding
-
-MODEL = Model(n_layer=2, n_embd=32, n_head=4, n_positions=16, initializer_range=0.2)
-VOCAB = 263  # odd, so that every tensor rank has padding
-
-
-@pytest.fixture(scope="module")
-def gpt2() -> GPT2:
-    model = GPT2(MODEL, VOCAB).eval()
-    initialize(model.tensors(), MODEL, seed=5)
-    with torch.no_grad():
-        for name, parameter in model.tensors().items():
-            if name.endswith(".bias"):  # zeros would hide a bias that went astray
-                parameter.copy_(torch.randn_like(parameter))
-    return model
-
-
-def stage_of(name: str, pipeline: int) -> list[int]:
-    """The pipeline ranks that hold a parameter; a tied embedding stands in the first alone."""
-    if name.startswith("h."):
-        return [int(name.split(".")[1]) * pipeline // MODEL.n_layer]
-    return [pipeline - 1] if name.startswith("ln_f") else [0]
-
-
-def write_checkpoint(
-    folder: Path, gpt2: GPT2, tensor: int, pipeline: int, tied_twice: bool = False
-) -> Path:
-    """A checkpoint of ``gpt2`` as ranks of the layout write it."""
-    folder.mkdir(parents=True)
-    contents: dict[str, dict[str, torch.Tensor]] = {}
-    entries: dict[str, TensorEntry] = {}
-    padded = -(-VOCAB // (8 * tensor)) * 8 * tensor
-    for name, parameter in gpt2.tensors().items():
-        shape = tuple(parameter.shape)
-        parts = []
-        stages = stage_of(name, pipeline)
-        if tied_twice and name == "wte.weight":
-            stages = sorted({0, pipeline - 1})
-        for stage in stages:
-            for rank in range(tensor):
-                piece = slice_of(name, shape, tensor=tensor, rank=rank, padded_vocab=padded)
-                file = rank_file(rank, stage)
-                parts.append(Part.of(file, piece))
-                for number, kind in enumerate(KINDS):
-                    whole = parameter.detach() if kind == "weight" else parameter.detach().abs()
-                    local = without_padding(cut(whole * (1 if number < 2 else 2), piece), piece)
-                    contents.setdefault(file, {})[f"{kind}/{name}"] = local.contiguous()
-        entries[name] = TensorEntry(shape, tuple(parts))
-    for file, tensors in contents.items():
-        save_file(tensors, folder / file)
-    tokens = torch.arange(12)[None] * 17 % VOCAB
-    with torch.no_grad():
-        logits = gpt2(tokens)
-    save_file({"tokens": tokens, "logits": logits}, folder / "reference.safetensors")
-    layout = {"tensor": tensor, "pipeline": pipeline, "data": 1}
-    State(7, 7, 112, 1792, layout=layout).write(folder)
-    sizes = MODEL.model_dump(mode="json") | {"vocab_size": VOCAB}
-    index = Index("abc123", 7, sizes, entries, {})
-    reindex(folder, index)
-    return folder
-
-
-def reindex(folder: Path, index: Index) -> None:
-    """Write index.json with the checksums that the files have now."""
-    names = sorted(path.name for path in folder.iterdir() if path.name != "index.json")
-    replace(index, files={name: FileEntry.of(folder / name) for name in names}).write(folder)
-
-
-def change(folder: Path, file: str, edit: Callable[[dict[str, torch.Tensor]], Any]) -> None:
-    """Edit the tensors of a file, and give it a right checksum again."""
-    tensors = load_file(folder / file)
-    edit(tensors)
-    save_file(tensors, folder / file)
-    reindex(folder, Index.read(folder))
+from web2gpt.sample.stage import draw_samples, sampler_of
 
 
 def merge(folder: Path, tokenizer: Path, **settings: Any) -> Path:
@@ -358,3 +284,37 @@ def test_the_commands_do_as_the_functions(tmp_path: Path, gpt2: GPT2, tokenizer:
         assert result.exit_code == 0, result.output
         assert words in result.output
     assert (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_transformers_generates_the_same_greedy_tokens_as_ours(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path
+) -> None:
+    folder = write_checkpoint(tmp_path / "step_00000007", gpt2, 4, 2)
+    model = merge(folder, tokenizer)
+    theirs = GPT2LMHeadModel.from_pretrained(model).eval()
+    words = AutoTokenizer.from_pretrained(model)
+    settings = {"temperature": 0.0, "num_samples": 1, "max_new_tokens": 9, "min_new_tokens": 0}
+    prompts = ["the cat", "hat", "a mat ñ"]
+    found = {}
+    straight = ModelFiles(tmp_path, tokenizer), ModelFiles(folder, tokenizer)
+    for files in (ModelFiles(model), *straight):
+        sampler = sampler_of(files.open(), SampleRun(**settings))
+        found[files] = [sampled.text for sampled in draw_samples(sampler, prompts)]
+    assert all(texts == found[straight[0]] for texts in found.values())
+    for prompt, text in zip(prompts, found[straight[0]], strict=True):
+        ids = words(prompt, return_tensors="pt")
+        out = theirs.generate(**ids, max_new_tokens=9, do_sample=False)[0]
+        new = out[ids["input_ids"].shape[1] :].tolist()
+        new = new[: new.index(0)] if 0 in new else new
+        assert text == Tokenizer.from_file(str(tokenizer)).decode(new)
+
+
+def test_a_checkpoint_needs_its_tokenizer_and_an_empty_folder_is_no_model(
+    tmp_path: Path, gpt2: GPT2
+) -> None:
+    folder = write_checkpoint(tmp_path / "step_00000007", gpt2, 1, 1)
+    with pytest.raises(ConfigError, match="--tokenizer"):
+        ModelFiles(folder).open()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="neither a Hugging Face folder"):
+        ModelFiles(tmp_path / "empty").open()
