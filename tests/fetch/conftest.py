@@ -82,13 +82,21 @@ async def fetch_one(server, path, **settings) -> Fetched:
     return (await fetch_all(server, [f"http://site.test{path}"], **settings))[0]
 
 
-async def fetch_all(server, urls, hosts=("site.test", "other.test"), **settings) -> list[Fetched]:
+async def fetch_as_they_come(server, urls, hosts=("site.test", "other.test"), **settings):
+    """Fetch all ``urls`` at once, as far as the settings allow; each page as it ends."""
     chosen = Fetch(**{**QUICK, **settings})
     served = Served(frozenset(hosts), server.address, server.port)
     async with Client(chosen, served) as client:
         fetcher = PageFetcher(client, chosen)
         listed = [ListedUrl(n, url, "list") for n, url in enumerate(urls)]
-        return list(await asyncio.gather(*map(fetcher.fetch, listed)))
+        for fetched in asyncio.as_completed([fetcher.fetch(one) for one in listed]):
+            yield await fetched
+
+
+async def fetch_all(server, urls, hosts=("site.test", "other.test"), **settings) -> list[Fetched]:
+    """All pages, in the order of ``urls``."""
+    found = [page async for page in fetch_as_they_come(server, urls, hosts, **settings)]
+    return sorted(found, key=lambda page: urls.index(page.outcome.url))
 
 
 @pytest.fixture
@@ -119,3 +127,8 @@ def server_class_fixture():
 @pytest.fixture(name="fetch_all")
 def fetch_all_fixture():
     return fetch_all
+
+
+@pytest.fixture(name="fetch_as_they_come")
+def fetch_as_they_come_fixture():
+    return fetch_as_they_come
