@@ -13,6 +13,7 @@ from web2gpt.io.shards import Document, JsonlWriter, read_jsonl
 from web2gpt.io.stage import ShardFiles
 from web2gpt.io.statistics import Statistics
 from web2gpt.merge import corpus as merging
+from web2gpt.merge import shuffle as shuffling
 from web2gpt.merge.corpus import merge_documents
 from web2gpt.web.ids import document_id
 
@@ -105,9 +106,11 @@ def test_a_broken_shard_stops_the_stage_and_names_the_file(tmp_path, shards):
         merged(tmp_path, shards)
 
 
-@pytest.mark.parametrize("files", [1, 7])
-def test_a_shuffle_is_a_new_order_by_seed(tmp_path, shards, files, monkeypatch):
+@pytest.mark.parametrize(("files", "in_memory"), [(1, 1 << 20), (7, 1 << 20), (2, 3000), (1, 1)])
+def test_a_shuffle_is_a_new_order_by_seed(tmp_path, shards, files, in_memory, monkeypatch):
     monkeypatch.setattr(merging, "files_needed", lambda size: files)
+    monkeypatch.setattr(shuffling, "FILE_BYTES", in_memory)
+    monkeypatch.setattr(shuffling, "MOST_FILES", 3)
     plain, _, _ = merged(tmp_path / "plain", shards)
     orders = [
         merged(tmp_path / name, shards, shuffle=True, seed=seed)[0]

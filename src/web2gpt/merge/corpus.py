@@ -18,7 +18,7 @@ from web2gpt.io.shards import BadLine, Document, parse_line
 from web2gpt.io.stage import ShardFiles, ShardJob
 from web2gpt.merge.blocks import Block, read_blocks
 from web2gpt.merge.held_out import MARK, is_held_out
-from web2gpt.merge.shuffle import files_needed, shuffled
+from web2gpt.merge.shuffle import RATIO, files_needed, shuffled
 
 
 def merge_documents(files: ShardFiles, settings: Merge, *, rejected_text: bool) -> None:
@@ -65,7 +65,7 @@ def _merge_in_order(merge: ShardJob, settings: Merge) -> None:
 
 def _merge_shuffled(merge: ShardJob, settings: Merge) -> None:
     seen = SeenIds()
-    size = sum(path.stat().st_size for path in merge.files.inputs if path.exists())
+    size = RATIO * sum(path.stat().st_size for path in merge.files.inputs if path.exists())
     accepted = (
         record
         for _, records in _blocks(merge)
