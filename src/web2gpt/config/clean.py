@@ -39,7 +39,9 @@ class GopherQuality(Settings):
     enabled: bool = Field(False, description="judge documents by these rules")
     min_words: int = Field(50, ge=0, description="fewest words that are no mere symbols")
     max_words: int = Field(100_000, ge=1, description="most words that are no mere symbols")
-    min_word_length: Real = Field(3.0, ge=0, description="least mean length of words, in characters")
+    min_word_length: Real = Field(
+        3.0, ge=0, description="least mean length of words, in characters"
+    )
     max_word_length: Real = Field(10.0, gt=0, description="largest mean length, in characters")
     max_symbols: Real = Field(0.1, ge=0, description="most # a word, and most ellipses a word")
     max_bullets: Real = Field(0.9, ge=0, le=1, description="largest share of lines with bullets")
