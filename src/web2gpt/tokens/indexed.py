@@ -117,7 +117,7 @@ class IndexedDataset:
         times as fast as into new ones.
         """
         buffer = np.empty(CHUNK, np.uint8)
-        with self.bin.open("rb", buffering=0) as file:
+        with self.bin.open("rb") as file:
             while size := file.readinto(buffer.data):
                 yield buffer[:size].view(self.dtype)
 

@@ -7,9 +7,11 @@ under way, and some bytes a document.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -105,12 +107,15 @@ def tokenize(
         maker = PartMaker(
             files.corpus, encoder, vocabulary, settings, key=key, rejected_text=rejected_text
         )
-        with ProgressLine("tokenize", unit="documents", total=_documents(frames)) as progress:
+        with (
+            ProgressLine("tokenize", unit="documents", total=_documents(frames)) as progress,
+            closing(maker.encode_all(_left(parts), threads)) as encoded,
+        ):
             for part in parts:
                 if part.is_done:
                     progress.advance(_documents(part.frames))
                 else:
-                    maker.make(part, threads, progress)
+                    maker.make(part, encoded, progress)
         made_with = describe(vocabulary, key=key, append_eod=settings.append_eod)
         _publish(work, files, parts, made_with, start)
 
@@ -132,8 +137,8 @@ class PartMaker:
         self._eod = vocabulary.eod_id if settings.append_eod else None
         self._key, self._rejected_text = key, rejected_text
 
-    def make(self, part: Part, threads: int, progress: ProgressLine) -> None:
-        """Encode the part's frames; its counts are written last."""
+    def make(self, part: Part, frames: Iterator[Encoded], progress: ProgressLine) -> None:
+        """Write the part, whose frames come next in ``frames``; its counts are written last."""
         statistics = Statistics("tokenize", "documents")
         statistics.bytes_in = sum(frame.size for frame in part.frames)
         lengths, names = [np.empty(0, "<i4")], [SCHEMA.empty_table()]
@@ -141,7 +146,7 @@ class PartMaker:
             atomic_write(part.file("bin")) as tokens,
             JsonlWriter(part.file("rejected.jsonl.zst")) as rejected,
         ):
-            for encoded in self._in_order(part.frames, threads):
+            for encoded in islice(frames, len(part.frames)):
                 tokens.write(encoded.ids)
                 lengths.append(encoded.lengths)
                 names.append(pyarrow.table(encoded.columns, schema=SCHEMA))
@@ -155,8 +160,9 @@ class PartMaker:
             pyarrow.parquet.write_table(pyarrow.concat_tables(names), file, compression="zstd")
         statistics.write(part.file("json"))
 
-    def _in_order(self, frames: tuple[Frame, ...], threads: int) -> Iterator[Encoded]:
-        """The frames' documents in order, encoded ``threads`` frames at a time."""
+    def encode_all(self, frames: Iterable[Frame], threads: int) -> Generator[Encoded]:
+        """The frames' documents in order, encoded ``threads`` frames at a time: the next ones too
+        while a part is being finished."""
         waiting: deque[Future[Encoded]] = deque()
         with ThreadPoolExecutor(threads) as pool:
             try:
@@ -251,6 +257,11 @@ def _count(statistics: Statistics, encoded: Encoded) -> None:
     statistics.dropped += encoded.dropped
     statistics.errors += encoded.errors
     statistics.figures.update(encoded.figures)
+
+
+def _left(parts: list[Part]) -> list[Frame]:
+    """The frames of the parts that are not done."""
+    return [frame for part in parts if not part.is_done for frame in part.frames]
 
 
 def _documents(frames: list[Frame] | tuple[Frame, ...]) -> int:
