@@ -46,7 +46,7 @@ def test_the_precedence_stands_beneath_the_table(
 ) -> None:
     sources = write_sources(tmp_path / "d.parquet", ["a"] * 24 + ["b"] * 10, [3])
     build([("corpus", make_pair("data", documents(0, 34)))], sources=sources, validation=("b",))
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert "valid-b" in said
     said = " ".join(said.split())
     assert "the first that claims it: a named validation set, the held-out share, the split" in said
@@ -77,5 +77,21 @@ def test_a_weight_without_documents_is_said(
 ) -> None:
     build([("corpus", make_pair("data", documents(0, 20)))], weights={"corpus": 1.0, "gone": 2.0})
     assert "source 'gone' has a weight, but no documents" in " ".join(
-        capsys.readouterr().err.split()
+        capsys.readouterr().out.split()
     )
+
+
+def test_requested_and_achieved_shares_are_printed(
+    make_pair: MakePair, build: Build, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [
+        ("one", make_pair("one", documents(0, 20))),
+        ("two", make_pair("two", documents(50, 20))),
+    ]
+    build(pairs, weights={"one": 1.0, "two": 2.0}, train_samples=100)
+    said = capsys.readouterr().out
+    lines = {line.split()[1]: line for line in said.splitlines() if line.startswith("│")}
+    assert "33.333%" in lines["one"]
+    assert "33.000%" in lines["one"]
+    assert "66.667%" in lines["two"]
+    assert "67.000%" in lines["two"]

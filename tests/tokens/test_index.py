@@ -127,7 +127,7 @@ def test_an_empty_part_and_many_epochs_are_announced(
     make_pair: MakePair, build: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     build([("corpus", make_pair("data", documents(0, 4)))], split="949,50,1", train_samples=99)
-    said = " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().out.split())
     assert "the valid part is empty" in said
     assert "longer than the data" in said
 

@@ -149,3 +149,15 @@ def test_a_blend_reads_each_streams_own_samples() -> None:
     for place, (stream, number) in enumerate(zip(streams, numbers, strict=True)):
         expected = rows[stream][orders[stream].shuffle[number]]
         assert blended[int(blend.shuffle[place])] == expected
+
+
+@pytest.mark.parametrize("order", ["stable", "megatron"])
+def test_offsets_and_positions_hold_beyond_32_bits(order: str) -> None:
+    documents, length = np.arange(5), 1 << 29
+    lengths = np.array([2**31 - 1, 5, 2**31 - 1, 2**30, 2**31 - 1], np.int32)
+    make = stable_order if order == "stable" else megatron_order
+    made = make(documents, lengths, length=length, samples=40, seed=3)
+    starts = np.cumsum([0, *lengths[made.document].tolist()], dtype=object)
+    for row, (position, offset) in enumerate(made.sample.tolist()):
+        assert starts[position] + offset == row * length
+    assert made.sample[-1, 0] > 5  # into a further epoch

@@ -95,6 +95,11 @@ def test_bytes_do_not_depend_on_threads_or_parts(folder: Path, encode: Run) -> N
     )
 
 
+def test_nothing_forks(folder: Path, encode: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fork", lambda: pytest.fail("forked"))
+    encode(folder, "unforked", threads=3)
+
+
 def test_the_same_bytes_without_fastokens(
     folder: Path, encode: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

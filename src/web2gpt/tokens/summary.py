@@ -1,4 +1,7 @@
-"""What a run will be trained on, in one table before it starts."""
+"""What a run will be trained on, in one table before it starts.
+
+On standard output, where a workflow shows it: standard error goes to the stage's log.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -11,8 +14,8 @@ from web2gpt.tokens.split import PRECEDENCE
 
 
 def print_summary(manifest: Mapping[str, Any]) -> None:
-    """Print the table and warnings to standard error, and the summary line to standard output."""
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 100, highlight=False)
+    """Print the table, warnings and the summary line."""
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     table = Table(title="what will be trained on")
     for name in ("split", "documents", "tokens", "sequences", "used", "epochs"):
         table.add_column(name, justify="left" if name == "split" else "right")
