@@ -48,8 +48,8 @@ def text_fixer(settings: Ftfy) -> Mend:
     straighten = _straightener(config, suspects)
 
     def fix(text: str) -> str:
-        if len(text) > settings.max_decode_length:
-            return str(ftfy.fix_text(text, config))  # it may cut lines
+        if _has_line_of(text, settings.max_decode_length):
+            return str(ftfy.fix_text(text, config))  # which cuts it
         first_tag = text.find("<")
         parts, done = [], 0
         for start, end in _lines_with(suspects, text):
@@ -64,6 +64,11 @@ def text_fixer(settings: Ftfy) -> Mend:
         return "".join((*parts, straighten(text[done:], config)))
 
     return fix
+
+
+def _has_line_of(text: str, size: int) -> bool:
+    """Whether a line has so many characters, without its end."""
+    return len(text) >= size and max(map(len, text.split("\n"))) >= size
 
 
 def _suspects() -> tuple[re.Pattern[str], re.Pattern[str]]:
