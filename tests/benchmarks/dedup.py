@@ -152,7 +152,12 @@ def pipelines(
     found: dict[str, list[Row]] = defaultdict(list)
     for number in range(rounds):
         for name, run in runs.items():
-            found[name].append(run(folder / f"{number}-{name.replace(' ', '')}"))
+            if number and name.endswith("(its default)"):
+                continue  # for its recall
+            row = run(folder / f"{number}-{name.replace(' ', '')}")
+            found[name].append(row)
+            rate = corpus.count / row["cpu"]
+            print(f"round {number}: {name}: {rate:,.0f} documents/s", file=sys.stderr, flush=True)
     return [
         {
             "what": name,

@@ -21,6 +21,7 @@ from web2gpt.web.ids import document_id
 
 MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 MOST_EDITS = 14
+LONGEST_RUN = 40  # words of the text that stay together; the shortest are 10
 DELAY = 50  # originals between one and its copy
 
 
@@ -55,26 +56,27 @@ class Corpus:
 
     def texts(self) -> Iterator[str]:
         """The texts in order; fills ``planted``."""
-        draw, waiting = self._draw, list[tuple[int, list[int]]]()
+        draw, waiting = self._draw, list[tuple[int, list[str]]]()
         for number in range(self.count):
             if number % 4 == 3 and len(waiting) > DELAY:
-                original, places = waiting.pop(0)
+                original, words = waiting.pop(0)
                 edits = 0 if number % 20 == 3 else draw.randint(1, MOST_EDITS)
                 for at in draw.sample(range(self.length), edits):
-                    places[at] = draw.randrange(len(self.words))
+                    words[at] = draw.choice(self.words)
                 self.planted.append(Planted(number, original, edits))
             else:
-                places = self._original()
+                words = self._original()
                 if number % 4 == 0:
-                    waiting.append((number, places))
-            yield " ".join([self.words[at] for at in places])
+                    waiting.append((number, words))
+            yield " ".join(words)
 
-    def _original(self) -> list[int]:
-        places, draw = list[int](), self._draw
-        while len(places) < self.length:
-            start = draw.randrange(len(self.words) - 40)
-            places.extend(range(start, start + draw.randint(10, 40)))
-        return places[: self.length]
+    def _original(self) -> list[str]:
+        words, uniform = list[str](), self._draw.random
+        last = len(self.words) - LONGEST_RUN
+        while len(words) < self.length:
+            start = int(uniform() * last)
+            words += self.words[start : start + 10 + int(uniform() * (LONGEST_RUN - 9))]
+        return words[: self.length]
 
     def write(self, folder: Path, shards: int) -> list[Path]:
         """Write the documents as shards of JSON lines, dealt out in turn."""

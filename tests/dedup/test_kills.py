@@ -33,7 +33,7 @@ PLACES = [
     ("signatures", "web2gpt.io.work:WorkFolder:publish"),
     ("buckets", "web2gpt.dedup.buckets:_shared"),
     ("pairs", "web2gpt.dedup.pairs:measure"),
-    ("pairs", "web2gpt.dedup.verify:similarity"),
+    ("pairs", "web2gpt.dedup.sets:similarity"),
     ("clusters", "web2gpt.dedup.clusters:write_verdicts"),
     ("remove", "web2gpt.io.stage:ShardJob:drop"),
 ]

@@ -15,8 +15,9 @@ from web2gpt.dedup.corpus import Corpus, Shards
 from web2gpt.dedup.grouping import Grouping, group
 from web2gpt.dedup.keep_rule import rank
 from web2gpt.dedup.pairs import read_pairs
+from web2gpt.dedup.sets import Similarities
 from web2gpt.dedup.verdicts import Verdicts, write_verdicts
-from web2gpt.dedup.verify import Measured, Similarities, measure_all
+from web2gpt.dedup.verify import Measured, measure_all
 from web2gpt.io.work import WorkFolder
 
 

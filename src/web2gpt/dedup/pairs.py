@@ -28,7 +28,8 @@ from web2gpt.dedup.candidates import bucketed, candidate_pairs, split
 from web2gpt.dedup.census import Numbers, take_census
 from web2gpt.dedup.corpus import Corpus, Shards
 from web2gpt.dedup.keep_rule import rank
-from web2gpt.dedup.verify import Similarities, measure, standard_error
+from web2gpt.dedup.sets import Similarities
+from web2gpt.dedup.verify import measure, standard_error
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import temporary_name
 from web2gpt.io.work import WorkFolder
