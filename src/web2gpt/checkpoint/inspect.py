@@ -21,6 +21,7 @@ def describe(folder: Path) -> str:
         f"identity     {index.identity}",
         f"step         {index.step:,} ({state.optimizer_steps:,} applied)",
         f"seen         {state.tokens:,} tokens, {state.samples:,} samples",
+        f"precision    {index.precision} (weights and moments are kept in float32)",
         f"saved under  {layout or 'a layout it does not state'}",
         f"model        n_layer {model.n_layer}, n_embd {model.n_embd}, n_head {model.n_head}, "
         f"n_positions {model.n_positions}, vocabulary {vocab_size:,}",

@@ -7,6 +7,7 @@ bytes are not all drawn, and what may be the start of a stop string, wait for th
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import IO
 
 from web2gpt.sample.generate import Sampled, Sampler
@@ -67,13 +68,14 @@ def converse(sampler: Sampler, lines: Iterable[str], screen: IO[str] | None = No
     gets its next sample, so that a session can be repeated."""
     screen = screen or sys.stdout
     asked: Counter[str] = Counter()
-    print("A prompt a line; an empty one starts a document. Ctrl-D ends.", file=screen)
+    print("A prompt a line; an empty one starts a document. Ctrl-D or Ctrl-C ends.", file=screen)
     print("> ", end="", file=screen, flush=True)
-    for line in lines:
-        prompt = line.rstrip("\r\n")
-        _one(sampler, prompt, asked[prompt], screen)
-        asked[prompt] += 1
-        print("> ", end="", file=screen, flush=True)
+    with suppress(KeyboardInterrupt):
+        for line in lines:
+            prompt = line.rstrip("\r\n")
+            _one(sampler, prompt, asked[prompt], screen)
+            asked[prompt] += 1
+            print("> ", end="", file=screen, flush=True)
     print(file=screen)
 
 
