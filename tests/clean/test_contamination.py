@@ -100,6 +100,9 @@ def test_cut_reaches_the_margin_and_on_to_the_sentence_ends() -> None:
     assert cut(text, [(start, start + 5)], settings(margin=0, min_characters=1)) == [
         "Aaa bbb. Ccc ddd eee!", "Hhh iii? Jjj kkk."]  # fmt: skip
     assert cut(text, [(0, 3), (len(text) - 3, len(text))], rules) == ["Fff MATCH ggg."]
+    both = [(start, start + 5), (start, start + 12)]
+    assert cut(text, both, settings(margin=0, min_characters=1)) == [
+        "Aaa bbb. Ccc ddd eee!", "Jjj kkk."]  # fmt: skip
 
 
 def test_short_pieces_are_left_out() -> None:

@@ -135,10 +135,11 @@ def _spans(text: str, matches: list[Match]) -> list[Span]:
 def cut(text: str, spans: Iterable[Span], settings: Decontaminate) -> list[str]:
     """What is left of a text around the spans, in pieces; short pieces are left out.
 
-    A span that begins in what an earlier one took away is no match any more.
+    Of spans that begin together the longest counts; one that begins in what an earlier one took
+    away is no match any more.
     """
     pieces, begin = [], 0
-    for start, end in spans:
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start < begin:
             continue
         pieces.append(text[begin : _sentence_end_before(text, begin, start - settings.margin)])
