@@ -16,7 +16,7 @@ from web2gpt.io.shards import read_jsonl
 from web2gpt.io.statistics import Statistics
 from web2gpt.io.warc import read_responses
 
-PAGES = 300
+PAGES = 500
 HOSTS = [f"127.0.0.{n}" for n in range(1, 5)]
 CONCURRENCY = 8
 

@@ -19,7 +19,7 @@ from yarl import URL
 from web2gpt import __version__
 from web2gpt.config.fetch import Fetch
 from web2gpt.fetch.addresses import AddressGuard, RefusedAddressError
-from web2gpt.fetch.exchange import CAUGHT, Exchange, Failure, classify
+from web2gpt.fetch.exchange import CAUGHT, Exchange, Failure, classify, media_type
 from web2gpt.fetch.proxies import Proxies, is_special_name
 from web2gpt.fetch.resolver import GuardedResolver, Served
 from web2gpt.io.content import ACCEPTED, ContentDecoder, ContentError
@@ -41,8 +41,8 @@ class Wanted:
     max_wire_bytes: int
     start_suffices: bool = False  # whether a body beyond the limits is taken as far as they go
 
-    def takes(self, exchange: Exchange) -> bool:
-        return exchange.status == 200 and (not self.types or exchange.content_type in self.types)
+    def takes(self, status: int, content_type: str | None) -> bool:
+        return status == 200 and (not self.types or content_type in self.types)
 
 
 class _Response(aiohttp.ClientResponse):
@@ -156,7 +156,8 @@ class Client:
                 _note_head(answer, response)
                 if proxy is not None:
                     answer.address = None  # known to the proxy alone
-                if wanted.takes(answer.exchange()):
+                kind = media_type(response.headers.get("Content-Type"))
+                if wanted.takes(answer.status, kind):
                     await _read_whole(answer, response, wanted)
                 else:
                     await _read_aside(answer, response)

@@ -133,7 +133,7 @@ class PageFetcher:
             return exchange.failure.reason
         if exchange.status != 200:
             return f"http_{exchange.status}"
-        return KEPT if self._wanted.takes(exchange) else "not_html"
+        return KEPT if self._wanted.takes(exchange.status, exchange.content_type) else "not_html"
 
     def _ask_page(self, trail: list[Exchange]) -> str:
         """``kept``, unless the page itself asks to be left out: then its body is not archived."""
