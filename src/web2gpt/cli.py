@@ -24,6 +24,7 @@ from web2gpt.report.command import manifest, report
 from web2gpt.sample.command import sample
 from web2gpt.tokens import command as tokens
 from web2gpt.train.command import train
+from web2gpt.train.estimate_command import estimate
 from web2gpt.urls.command import urls
 
 
@@ -61,6 +62,7 @@ app.add_typer(checkpoint, name="checkpoint")
 app.command()(sample)
 app.command()(evaluate)
 app.command()(train)
+app.command()(estimate)
 
 
 def main() -> None:

@@ -3,129 +3,126 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from runs import PATIENCE, Run, is_gone, ranks_of
 from safetensors.numpy import load_file
 from tiny import STEPS, Data, settings
 
-from web2gpt.io.atomic import read_json
-from web2gpt.train.metrics import read_rows
-
-PATIENCE = 120.0
-
-
-class Run:
-    """``web2gpt train`` in a folder of its own. No compiler can be found, and none is needed."""
-
-    def __init__(self, data: Data, folder: Path):
-        self.data, self.folder = data, folder
-        folder.mkdir(exist_ok=True)
-
-    def start(self, chosen: dict[str, Any]) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "web2gpt.cli", "train", "--index", str(self.data.index)]
-        command += ["--tokenizer", str(self.data.tokenizer), "--output", "train"]
-        command += ["--checkpoints", "checkpoints", "--work", "work"]
-        command += ["--settings", orjson.dumps(chosen).decode()]
-        environment = {
-            **os.environ,
-            "CXX": "/bin/false",
-            "TORCH_EXTENSIONS_DIR": str(self.folder / "extensions"),
-        }
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True
-        )
-
-    def finish(self, chosen: dict[str, Any]) -> str:
-        """Run to the end; gives what it said."""
-        process = self.start(chosen)
-        out, err = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, err
-        return out + err
-
-    def wait_for(self, process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "it does not come that far"
-            time.sleep(0.001)
-
-    @property
-    def identities(self) -> list[Path]:
-        return sorted((self.folder / "checkpoints").glob("*"))
-
-    def steps_done(self) -> int:
-        rows = [row for path in self.identities for row in read_rows(path / "metrics.jsonl")]
-        return max((row["step"] for row in rows), default=0)
-
-    def has(self, pattern: str) -> bool:
-        return any(True for _ in self.folder.glob(f"checkpoints/*/{pattern}"))
-
-    def curve(self) -> list[dict[str, Any]]:
-        """The published rows without what is a matter of time."""
-        rows = read_rows(self.folder / "train" / "metrics.jsonl")
-        return [{k: v for k, v in row.items() if k not in TIMES} for row in rows]
-
-
-TIMES = ("time", "tokens_per_second")
+NAN_AT, SPIKE_AT, SKIPPED = 5, 23, (10, 11)
+PLANTED = f"nan:{NAN_AT},spike:{SPIKE_AT}"
+SMALL = 100_000  # bytes: less than a rank's file in a checkpoint
 
 
 @pytest.fixture(scope="module")
 def unbroken(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run(data, tmp_path_factory.mktemp("unbroken"))
-    run.finish(settings())
+    run = Run(data, tmp_path_factory.mktemp("unbroken"), PLANTED)
+    run.finish(settings(async_checkpoint=True, timers=True, log_interval=4))
     return run
 
 
-def ranks_of(process: subprocess.Popen[str]) -> list[int]:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(pid) for pid in children]
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
-
-
 def test_it_trains_without_a_compiler(unbroken: Run) -> None:
-    rows = unbroken.curve()
-    losses = [row["loss"] for row in rows if "loss" in row]
-    assert len(losses) == STEPS and losses[-1] < losses[0]
-    assert [row["step"] for row in rows if "valid_loss" in row] == [6, 12]
-    done = read_json(unbroken.folder / "train" / "done.json")
-    assert (unbroken.folder / done["checkpoint"] / "index.json").exists()
+    losses = unbroken.losses()
+    assert len(losses) == STEPS - len(SKIPPED) and losses[-1] < losses[0]
+    assert unbroken.checkpoint.joinpath("index.json").exists()
     assert list((unbroken.folder / "train" / "tensorboard").iterdir())
     assert not (unbroken.folder / "extensions").exists(), "something was compiled"
 
 
-def test_whatever_kills_it_it_ends_as_if_nothing_had_happened(
+def test_every_validation_set_has_its_curve(unbroken: Run) -> None:
+    rows = [row for row in unbroken.curve() if "valid_loss" in row]
+    assert [row["step"] for row in rows] == [12, STEPS]
+    assert all(row["valid_loss"] != row["valid_loss_held"] > 0 for row in rows)
+
+
+def test_the_batch_ramps_up_and_ranges_are_passed_over(unbroken: Run) -> None:
+    rows = {row["step"]: row for row in unbroken.curve() if "global_batch_size" in row}
+    assert [rows[step]["global_batch_size"] for step in (1, 6, 7, STEPS)] == [2, 2, 4, 4]
+    assert rows[6]["samples"] == 12 and rows[STEPS]["samples"] == 12 + 18 * 4
+    assert not rows.keys() & set(SKIPPED)
+    assert unbroken.done["tokens"] == 32 * (12 + 16 * 4)
+
+
+def test_a_gradient_that_is_no_number_is_counted_and_not_applied(unbroken: Run) -> None:
+    bad = [row for row in unbroken.curve() if row.get("skipped")]
+    assert [(row["step"], row["grad_norm"], row["skipped_steps"]) for row in bad] == [
+        (NAN_AT, None, 1)
+    ]
+    assert f"step {NAN_AT}: loss" in unbroken.said and "not applied (1 in a row" in unbroken.said
+    assert unbroken.done["skipped_steps"] == 1
+
+
+def test_a_loss_spike_is_reported_with_the_documents_of_its_batch(unbroken: Run) -> None:
+    (folder,) = unbroken.identities
+    (spike,) = map(orjson.loads, (folder / "spikes.jsonl").read_bytes().splitlines())
+    assert spike["step"] == SPIKE_AT and spike["deviations"] > 6
+    assert spike["first_sample"] == 12 + 16 * 4
+    assert spike["documents"] and f"step {SPIKE_AT}: loss" in unbroken.said
+    assert all(name.startswith("tiny ") for name in spike["documents"])
+
+
+def test_a_line_says_speed_memory_and_where_the_time_goes(unbroken: Run) -> None:
+    (line,) = [line for line in unbroken.said.splitlines() if f"step {STEPS}/{STEPS}" in line]
+    for words in ("samples", "tokens/s", "TFLOP/s", "memory", "peak", "skipped 1", "data"):
+        assert words in line
+    for part in ("forward", "backward", "optimizer"):
+        assert f"{part} " in line
+    assert "DeepSpeed" not in unbroken.said and "parameters " in unbroken.said
+
+
+def test_whatever_happens_to_it_it_ends_as_if_nothing_had_happened(
     data: Data, unbroken: Run, tmp_path: Path
 ) -> None:
-    run = Run(data, tmp_path)
+    run = Run(data, tmp_path, PLANTED)
+    for attack in (stop_it, kill_a_rank, fill_the_disk, hang_a_rank, kill_all):
+        attack(run)
+    assert "carries on from" in run.finish(settings())
+    assert run.curve() == unbroken.curve()
+    assert not run.has(".tmp-*")
+    for name in ("weight/wte.weight", "exp_avg/wte.weight"):
+        assert tensor(run, name) == tensor(unbroken, name)
 
+
+def stop_it(run: Run) -> None:
+    """In the middle of the ramp-up, right after a step that was not applied."""
     process = run.start(settings())
-    run.wait_for(process, lambda: run.steps_done() >= 1)
-    process.terminate()
-    _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 75 and "run again to carry on" in err
+    run.wait_for(process, lambda: run.steps_done() >= NAN_AT)
+    process.send_signal(signal.SIGUSR1)
+    assert run.end(process) == 75 and "run again to carry on" in run.said
 
+
+def kill_a_rank(run: Run) -> None:
     process = run.start(settings())
     run.wait_for(process, lambda: len(ranks_of(process)) == 2)
     os.kill(ranks_of(process)[1], signal.SIGKILL)
-    _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1 and "rank 1 was ended by SIGKILL" in err
+    assert run.end(process) == 1 and "rank 1 was ended by SIGKILL" in run.said
 
+
+def fill_the_disk(run: Run) -> None:
+    before = sorted(run.folder.glob("checkpoints/*/step_*"))
+    assert run.end(run.start(settings(), largest_file=SMALL)) == 1
+    assert "cannot be written" in run.said and "make room, and run again" in run.said
+    assert sorted(run.folder.glob("checkpoints/*/step_*")) == before
+    assert not run.has(".tmp-*"), "what was written in vain still fills the disk"
+
+
+def hang_a_rank(run: Run) -> None:
+    process = run.start(settings(hang_timeout=4), also="hang:13")
+    assert run.end(process) == 1 and "no rank has made progress" in run.said
+    first, second = run.said.split("rank 0, last seen at step 13")[1].split("rank 1, last seen at")
+    assert "reach" in first or "all_reduce" in first, "rank 0 waits in a collective"
+    assert "sitecustomize.py" in second, "rank 1 sleeps in what was planted"
+    assert run.has("step_00000012")
+
+
+def kill_all(run: Run) -> None:
+    """The launcher, with no chance to do anything, while a checkpoint is being written."""
     process = run.start(settings())
-    run.wait_for(process, lambda: run.has(".tmp-step_00000008"))  # in the middle of a save
+    run.wait_for(process, lambda: run.has(".tmp-step_00000016"))
     ranks = ranks_of(process)
     process.kill()
     process.communicate()
@@ -134,34 +131,70 @@ def test_whatever_kills_it_it_ends_as_if_nothing_had_happened(
         assert time.monotonic() < deadline, "ranks outlive the launcher"
         time.sleep(0.01)
 
-    assert "carries on from" in run.finish(settings())
-    assert run.curve() == unbroken.curve()
-    assert not run.has(".tmp-*")
-    for name in ("weight/wte.weight", "exp_avg/wte.weight"):
-        assert tensor(run, name) == tensor(unbroken, name)
-
 
 def tensor(run: Run, key: str) -> list[Any]:
-    done = read_json(run.folder / "train" / "done.json")
-    path = run.folder / done["checkpoint"] / "tensor_01_pipeline_00.safetensors"
-    values: list[Any] = load_file(path)[key].tolist()
+    values: list[Any] = load_file(run.checkpoint / "tensor_01_pipeline_00.safetensors")[
+        key
+    ].tolist()
     return values
 
 
-def test_another_layout_and_another_interval_carry_on_but_another_seed_starts_anew(
+def test_another_layout_and_other_intervals_carry_on(
     data: Data, unbroken: Run, tmp_path: Path
 ) -> None:
-    run = Run(data, tmp_path / "other")
+    run = Run(data, tmp_path / "other", f"spike:{SPIKE_AT}")
     shutil.copytree(unbroken.folder / "checkpoints", run.folder / "checkpoints")
-    shutil.rmtree(run.identities[0] / f"step_{STEPS:08d}")
-    single = settings(eval_interval=4, micro_batch_size=4) | {"parallel": {"tensor": 1}}
-    said = run.finish(single)
-    assert "step_00000008" in said and len(run.identities) == 1
-    before = [row["loss"] for row in unbroken.curve() if "loss" in row]
-    after = [row["loss"] for row in run.curve() if "loss" in row]
-    assert after[:8] == before[:8]
-    assert after == pytest.approx(before, rel=1e-6)
+    for step in (20, STEPS):
+        shutil.rmtree(run.identities[0] / f"step_{step:08d}")
+    damage(run.identities[0] / "step_00000016")
+    single = settings(eval_interval=4, micro_batch_size=1, keep_last=1)
+    said = run.finish(single | {"parallel": {"tensor": 1}})
+    assert "step_00000012" in said and len(run.identities) == 1
+    assert run.losses() == pytest.approx(unbroken.losses(), rel=1e-6)
+    kept = sorted(path.name for path in run.identities[0].glob("*step_*"))
+    assert kept == ["damaged-step_00000016", f"step_{STEPS:08d}"]
 
-    said = run.finish(single | {"run": {"seed": 5}})
-    assert "starts at step 0" in said and "changed: seed 1234 -> 5" in said
-    assert len(run.identities) == 2
+
+def damage(checkpoint: Path) -> None:
+    with next(checkpoint.glob("tensor_*")).open("r+b") as file:
+        file.seek(-100, os.SEEK_END)
+        file.write(b"x" * 100)
+
+
+def test_a_run_that_diverges_ends_with_step_samples_and_parameter(
+    data: Data, tmp_path: Path
+) -> None:
+    chosen = settings(max_bad_steps=3) | {"parallel": {"tensor": 1}, "optimizer": {"lr": 1e30}}
+    said = Run(data, tmp_path).finish(chosen | {"schedule": {"warmup_fraction": 0.0}}, code=1)
+    assert "3 steps in a row, up to step 4 (samples 6 to 7: tiny " in said
+    assert "the first bad parameter is" in said
+
+
+def test_a_run_is_extended_and_its_weights_start_another(
+    data: Data, unbroken: Run, tmp_path: Path
+) -> None:
+    run = Run(data, tmp_path)
+    start = {"continue_from": str(unbroken.checkpoint), "checkpoint_interval": 100}
+    single = {"parallel": {"tensor": 1}}
+    said = run.finish(settings(steps=STEPS + 2, **start) | single)
+    assert f"carries on from {unbroken.checkpoint}" in said
+    assert [row["step"] for row in run.curve() if "loss" in row] == [STEPS + 1, STEPS + 2]
+    assert run.done["tokens"] == unbroken.done["tokens"] + 2 * 4 * 32
+
+    chosen = settings(steps=1, continue_mode="weights", **start) | single
+    said = run.finish(chosen | {"run": {"seed": 5}})
+    assert f"takes weights of {unbroken.checkpoint}" in said and "seed 1234 -> 5" in said
+    first, last = run.losses()[0], unbroken.losses()[-1]
+    assert run.done["step"] == 1 and abs(first - last) < abs(first - unbroken.losses()[0])
+
+
+def test_what_a_run_is_to_start_from_must_be_there_and_be_that_run(
+    data: Data, unbroken: Run, tmp_path: Path
+) -> None:
+    run = Run(data, tmp_path)
+    said = run.finish(settings(continue_from="nowhere/step_00000004"), code=1)
+    assert "nowhere/step_00000004 is no checkpoint" in said
+    other = settings(steps=STEPS + 2, continue_from=str(unbroken.checkpoint))
+    said = run.finish(other | {"optimizer": {"lr": 5e-3}}, code=1)
+    assert "not the same run: optimizer changed" in said
+    assert not run.identities

@@ -14,7 +14,7 @@ from web2gpt.config.tokens import IndexRun
 from web2gpt.tokens.index import IndexInputs, build_index
 from web2gpt.tokens.indexed import bin_path, idx_path, write_idx
 
-STEPS, BATCH, LENGTH = 12, 4, 32
+STEPS, BATCH, LENGTH = 24, 4, 32
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Data:
 
 
 def make_data(folder: Path) -> Data:
-    """Tokenizer, tokens and index in ``folder``."""
+    """Tokenizer, tokens and index in ``folder``; one of two sources is for validation only."""
     tokenizer = tokenizers.Tokenizer(BPE())
     tokenizer.pre_tokenizer = ByteLevel()
     trainer = BpeTrainer(
@@ -37,17 +37,23 @@ def make_data(folder: Path) -> Data:
     )
     tokenizer.train_from_iterator(["a"], trainer)
     tokenizer.save(str(folder / "tokenizer.json"))
-    prefix = folder / "tokens"
-    write_tokens(prefix)
-    inputs = IndexInputs([("tiny", prefix)], {}, {}, folder / "tokenizer.json")
-    settings = IndexRun(split="80,20,0", sequence_length=LENGTH, train_samples=STEPS * BATCH)
+    prefixes = [(name, folder / name) for name in ("tiny", "held")]
+    for seed, (_, prefix) in enumerate(prefixes):
+        write_tokens(prefix, seed)
+    inputs = IndexInputs(prefixes, {}, {}, folder / "tokenizer.json")
+    settings = IndexRun(
+        split="80,20,0",
+        sequence_length=LENGTH,
+        train_samples=STEPS * BATCH,
+        validation=("held",),
+    )
     build_index(inputs, folder / "index", folder / "work", settings)
     return Data(folder / "index" / "manifest.json", folder / "tokenizer.json")
 
 
-def write_tokens(prefix: Path) -> None:
+def write_tokens(prefix: Path, seed: int) -> None:
     """Forty documents of counting upwards: something that can be learnt at once."""
-    starts = np.random.default_rng(0).integers(1, 200, 40)
+    starts = np.random.default_rng(seed).integers(1, 200, 40)
     documents = [np.append((start + np.arange(99)) % 256 + 1, 0) for start in starts]
     bin_path(prefix).write_bytes(np.concatenate(documents).astype("<u2").tobytes())
     with idx_path(prefix).open("wb") as file:
@@ -64,9 +70,13 @@ def settings(**train: Any) -> dict[str, Any]:
             "steps": STEPS,
             "micro_batch_size": 2,
             "global_batch_size": BATCH,
+            "rampup_start": 2,
+            "rampup_increment": 2,
+            "rampup_samples": 12,
+            "skip_steps": ["10-11"],
             "device": "cpu",
             "checkpoint_interval": 4,
-            "eval_interval": 6,
+            "eval_interval": 12,
             "eval_batches": 1,
             "keep_last": 9,
             **train,

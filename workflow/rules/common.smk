@@ -6,6 +6,7 @@ from pathlib import Path
 
 from web2gpt.config.derive import shard_names, world_size
 from web2gpt.config.files import missing_files, source_files
+from web2gpt.config.length import Length
 from web2gpt.config.load import load_config
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS

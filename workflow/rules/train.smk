@@ -1,13 +1,22 @@
 rule train:
-    """Train GPT-2 under the configured layout; carries on from its last checkpoint."""
+    """Train GPT-2 under the configured layout; carries on from its last checkpoint.
+
+    Stopped by SIGTERM, SIGUSR1 or train.exit_after it ends with exit code 75, everything saved;
+    the retries carry on from there.
+    """
     input:
         index="<run>/index/manifest.json",
         arrays=expand(
             "<run>/index/{part}.{array}.npy",
-            part=("train", "valid"),
+            part=(
+                "train",
+                "valid",
+                *(f"valid-{name}" for name in cfg.index.validation),
+            ),
             array=("document", "sample", "shuffle"),
         ),
         tokenizer="<data>/tokenizer/tokenizer.json",
+        documents=["<data>/tokens/documents.parquet"] if SHARDS else [],
     output:
         done="<run>/train/done.json",
         metrics="<run>/train/metrics.jsonl",
@@ -19,7 +28,9 @@ rule train:
     conda:
         ENVIRONMENT
     threads: world_size(cfg.parallel) * cfg.train.threads
+    retries: 3
     params:
+        documents=repeated("--documents", "documents"),
         settings=settings("run", "model", "parallel", "optimizer", "schedule", "train"),
         folder=subpath(output.done, parent=True),
         checkpoints=f"{RUN}/checkpoints",
@@ -28,5 +39,6 @@ rule train:
         "train: GPT-2 on {threads} threads or more"
     shell:
         "web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
+        " {params.documents}"
         " --output {params.folder:q} --checkpoints {params.checkpoints:q}"
         " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"

@@ -179,16 +179,20 @@ class Index:
 class State:
     """``state.json``: what the next step depends on, beside weights and moments.
 
-    ``optimizer_steps`` is AdamW's count of applied steps (``step`` less those that an overflow
-    skipped); ``samples`` is the position in the training data; ``loss_scaler`` holds the dynamic
-    loss scale's attributes (fp16); ``random`` what random numbers are a function of; ``schedule``
-    the learning-rate schedule it ran under, and ``layout`` the layout: both for the reader only.
+    ``optimizer_steps`` is AdamW's count of applied steps (``step`` less those that were passed over
+    or not applied); ``samples`` is the position in the training data; ``skipped`` counts steps that
+    were not applied, ``bad_in_a_row`` those up to now whose loss or gradient was not finite;
+    ``loss_scaler`` holds the dynamic loss scale's attributes (fp16); ``random`` what random numbers
+    are a function of; ``schedule`` the learning-rate schedule it ran under, and ``layout`` the
+    layout: both for the reader only.
     """
 
     step: int
     optimizer_steps: int
     samples: int
     tokens: int
+    skipped: int = 0
+    bad_in_a_row: int = 0
     loss_scaler: Mapping[str, float | int] | None = None
     random: Mapping[str, Any] = field(default_factory=dict)
     schedule: Mapping[str, Any] = field(default_factory=dict)

@@ -13,7 +13,9 @@ from typing import Any
 
 import orjson
 
+from web2gpt.config.length import Length
 from web2gpt.config.train_stage import TrainStage
+from web2gpt.config.training import LOSS_SCALING, NOT_DECIDING, Train
 from web2gpt.config.versions import VERSIONS
 from web2gpt.io.atomic import read_json, write_json
 
@@ -36,13 +38,20 @@ def deciding(
         "vocab_size": manifest["tokenizer"]["vocab_size"],
         "model": stage.model.model_dump(mode="json", exclude={"vocab_multiple"}),
         "seed": stage.run.seed,
-        "precision": stage.train.precision,
         "optimizer": stage.optimizer.model_dump(mode="json"),
         "schedule": stage.schedule.model_dump(mode="json"),
-        "global_batch_size": stage.train.global_batch_size,
-        "steps": stage.train.steps,
+        "train": _deciding_settings(stage.train),
+        "steps": Length.of(stage.train, stage.model.n_positions).steps,
         "start": dict(start) if start else None,
     }
+
+
+def _deciding_settings(train: Train) -> dict[str, Any]:
+    """All but those known not to decide, and those that stand elsewhere: the length, the start."""
+    elsewhere = {"steps", "samples", "tokens", "continue_from", "continue_mode"}
+    if train.precision != "fp16":
+        elsewhere |= LOSS_SCALING
+    return train.model_dump(mode="json", exclude={*NOT_DECIDING, *elsewhere})
 
 
 def identity_of(decides: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -27,6 +28,7 @@ from web2gpt.checkpoint.format import (
     step_folder,
     step_of,
 )
+from web2gpt.errors import InputError
 from web2gpt.io.atomic import TEMPORARY, sync_folder
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.norm import is_tied_copy
@@ -40,43 +42,103 @@ Report = tuple[dict[str, FileEntry], dict[str, TensorEntry]]
 
 
 def save_checkpoint(
-    engine: Engine, folder: Path, identity: str, state: State, reference: Tensor, *, keep: int
+    engine: Engine,
+    folder: Path,
+    identity: str,
+    state: State,
+    reference: Tensor,
+    *,
+    keep: int,
+    keep_every: int | None = None,
 ) -> Path:
-    """Write ``folder/step_…`` and drop all but the last ``keep``. Collective.
+    """Write ``folder/step_…`` and drop old ones as ``drop_old`` does. Collective.
 
     ``folder`` is the identity's own. ``reference`` (B, T): a micro-batch whose first tokens are
     kept with the logits that the model gives them.
     """
-    target = folder / step_folder(state.step)
-    draft = folder / f"{TEMPORARY}{target.name}"
-    leads = engine.grid.rank == 0
-    if leads:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-    dist.barrier()
-    reports: list[Report | None] = [None] * dist.get_world_size()
-    dist.all_gather_object(reports, _write_own(engine, draft, reference))
-    if leads:
-        state.write(draft)
-        _index(engine, draft, identity, state, reports).write(draft)
-        sync_folder(draft)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(draft, target)
-        sync_folder(folder)
-        drop_old(folder, keep)
-    dist.barrier()
-    return target
+    draft = Draft(engine, folder, identity, state, reference)
+    return draft.publish(draft.write(), keep=keep, keep_every=keep_every)
 
 
-def drop_old(folder: Path, keep: int) -> None:
-    """Delete drafts, and all finished checkpoints but the last ``keep``."""
+class Draft:
+    """A checkpoint being written; the engine may go on once it is made.
+
+    Building it copies this rank's state to the CPU. Building and publishing are collective;
+    writing is not, and may be done by another thread.
+    """
+
+    def __init__(
+        self, engine: Engine, folder: Path, identity: str, state: State, reference: Tensor
+    ):
+        self._engine, self._folder, self._identity, self._state = engine, folder, identity, state
+        self._target = folder / step_folder(state.step)
+        self._path = folder / f"{TEMPORARY}{self._target.name}"
+        if self._leads:
+            shutil.rmtree(self._path, ignore_errors=True)
+            self._path.mkdir(parents=True)
+        dist.barrier()
+        self._files, self._entries = _collect_files(engine, reference)
+
+    def write(self) -> Report:
+        """Write and sync this rank's files."""
+        for file, tensors in self._files.items():
+            _save(tensors, self._path / file)
+        found = {file: FileEntry.of(self._path / file) for file in self._files}
+        entries = self._entries if found else {}
+        self._files = {}
+        return found, entries
+
+    def publish(self, report: Report, *, keep: int, keep_every: int | None = None) -> Path:
+        """Add the index, when all have written, and rename the folder into place."""
+        reports: list[Report | None] = [None] * dist.get_world_size()
+        dist.all_gather_object(reports, report)
+        if self._leads:
+            self._state.write(self._path)
+            index = _index(self._engine, self._path, self._identity, self._state, reports)
+            index.write(self._path)
+            sync_folder(self._path)
+            shutil.rmtree(self._target, ignore_errors=True)
+            os.replace(self._path, self._target)
+            sync_folder(self._folder)
+            drop_old(self._folder, keep, keep_every)
+        dist.barrier()
+        return self._target
+
+    @property
+    def _leads(self) -> bool:
+        return self._engine.grid.rank == 0
+
+
+def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> None:
+    """Delete drafts, and finished checkpoints but the last ``keep`` of steps that went well and
+    those at multiples of ``keep_every``.
+
+    One that was saved amid non-finite steps is never counted as kept in place of a good one.
+    """
     finished = sorted((step, path) for path in folder.iterdir() if (step := step_of(path)))
+    good = [step for step, path in finished if _went_well(path)]
+    first = good[-keep:][0] if good else 0
+    old = [
+        path
+        for step, path in finished
+        if step < first and not (keep_every and step % keep_every == 0)
+    ]
     drafts = [path for path in folder.iterdir() if path.name.startswith(TEMPORARY)]
-    for path in [*(path for _, path in finished[:-keep]), *drafts]:
+    for path in [*old, *drafts]:
         shutil.rmtree(path)
 
 
-def _write_own(engine: Engine, draft: Path, reference: Tensor) -> Report:
+def _went_well(path: Path) -> bool:
+    try:
+        return State.read(path).bad_in_a_row == 0
+    except (OSError, ValueError, TypeError):  # missing, not JSON, not ours: damaged
+        return False
+
+
+def _collect_files(
+    engine: Engine, reference: Tensor
+) -> tuple[dict[str, dict[str, Tensor]], dict[str, TensorEntry]]:
+    """The tensors of each file that this rank writes, and where they belong. Collective."""
     grid = engine.grid
     name = rank_file(grid.tensor.rank, grid.pipeline_rank)
     contents, entries = _collect(engine, name)
@@ -89,10 +151,18 @@ def _write_own(engine: Engine, draft: Path, reference: Tensor) -> Report:
                 "tokens": reference[:1, :REFERENCE_TOKENS].cpu().contiguous(),
                 "logits": logits[:1, :REFERENCE_TOKENS].cpu().contiguous(),
             }
-    for file, tensors in files.items():
-        save_file(tensors, draft / file)
-        _sync(draft / file)
-    return {file: FileEntry.of(draft / file) for file in files}, entries if files else {}
+    return files, entries
+
+
+def _save(tensors: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file(tensors, path)
+        _sync(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{path}: cannot be written ({error}). Earlier checkpoints stand as they were: make "
+            "room, and run again to carry on."
+        ) from error
 
 
 def _collect(engine: Engine, file: str) -> tuple[dict[str, Tensor], dict[str, TensorEntry]]:

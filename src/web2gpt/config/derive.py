@@ -6,6 +6,7 @@ Here only, so that no number is worked out twice.
 from dataclasses import dataclass
 from typing import Self
 
+from web2gpt.config.length import batch_sizes
 from web2gpt.config.training import Model, Parallel, Train
 
 
@@ -18,9 +19,11 @@ class BatchPlan:
     accumulation: int
 
     @classmethod
-    def of(cls, train: Train, parallel: Parallel) -> Self:
+    def of(cls, train: Train, parallel: Parallel, batch_size: int | None = None) -> Self:
+        """For the full global batch, or for ``batch_size`` of the ramp-up."""
         share = train.micro_batch_size * parallel.data
-        return cls(train.micro_batch_size, parallel.data, train.global_batch_size // share)
+        size = train.global_batch_size if batch_size is None else batch_size
+        return cls(train.micro_batch_size, parallel.data, size // share)
 
     @property
     def global_batch_size(self) -> int:
@@ -67,17 +70,36 @@ def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
                 f"parallel.tensor = {parallel.tensor} does not divide {name} = {value}; "
                 f"take a divisor of {value}"
             )
+    if parallel.sequence and model.n_positions % parallel.tensor:
+        raise ValueError(
+            f"parallel.sequence: parallel.tensor = {parallel.tensor} does not divide "
+            f"model.n_positions = {model.n_positions}; set parallel.sequence to false"
+        )
     if parallel.pipeline > model.n_layer:
         raise ValueError(
             f"parallel.pipeline = {parallel.pipeline} is more than model.n_layer = "
             f"{model.n_layer}; a stage needs a layer"
         )
+    _check_batches(train, parallel)
+
+
+def _check_batches(train: Train, parallel: Parallel) -> None:
     micro, data = train.micro_batch_size, parallel.data
-    if train.global_batch_size % (micro * data):
+    start, full = train.rampup_start, train.global_batch_size
+    if start is not None and start > full:
+        raise ValueError(f"train.rampup_start = {start} is more than global_batch_size = {full}")
+    if start is not None and parallel.offload:
         raise ValueError(
-            f"train.global_batch_size = {train.global_batch_size} is not a multiple of "
-            f"micro_batch_size {micro} x data {data} = {micro * data}"
+            "train.rampup_start: with parallel.offload the number of micro-batches is fixed; "
+            "set one of them to null or false"
         )
+    for size in [full, *batch_sizes(train)]:
+        if size % (micro * data):
+            name = "global_batch_size =" if size == full else "rampup_start, rampup_increment:"
+            raise ValueError(
+                f"train.{name} {size} is not a multiple of "
+                f"micro_batch_size {micro} x data {data} = {micro * data}"
+            )
 
 
 def shard_names(source: str, shards: int) -> list[str]:

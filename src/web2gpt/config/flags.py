@@ -71,8 +71,9 @@ def _type(field: FieldInfo) -> Any:
         return annotation if texts else type(arguments[0])
     if get_origin(annotation) is tuple:
         return list[str] if arguments[0] is str else None
-    if arguments:  # an optional setting
-        return arguments[0] if arguments[0] in (str, int, float) else None
+    if arguments:  # an optional setting; Real is an annotated float
+        kind = getattr(arguments[0], "__origin__", arguments[0])
+        return kind if kind in (str, int, float) else None
     return annotation
 
 

@@ -19,15 +19,26 @@ def train(
     output: Annotated[Path, typer.Option(help="folder for done.json, metrics and TensorBoard")],
     checkpoints: Annotated[Path, typer.Option(help="folder of checkpoints, by identity")],
     work: Annotated[Path, typer.Option(help="work folder")],
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="documents.parquet of the first dataset, or NAME=FILE, to name the documents of a "
+            "loss spike; repeatable"
+        ),
+    ] = None,
     settings: TrainStage,
 ) -> None:
     """Train GPT-2 under the configured layout; carries on from its last checkpoint.
+
+    SIGTERM and SIGUSR1 save and leave with exit code 75, as train.exit_after does: run it again.
 
     One process a rank is started on this node: the same command for one CPU process, several GPUs,
     or several nodes (NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT set, or srun).
     """
     from web2gpt.train.stage import TrainFiles, train_run
 
-    files = TrainFiles(index, tokenizer, output, checkpoints, work)
+    pairs = (text.rpartition("=") for text in documents or ())
+    named = {name: path for name, _, path in pairs}
+    files = TrainFiles(index, tokenizer, output, checkpoints, work, named)
     if not train_run(files, settings):
         raise typer.Exit(STOPPED)

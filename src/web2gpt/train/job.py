@@ -1,6 +1,7 @@
 """What the launcher tells the processes that it starts: one JSON file in the work folder."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,11 +12,13 @@ from web2gpt.train.device import Device
 
 FILE = "run.json"
 DONE = "done.json"
+PULSE = "pulse"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One training run. ``run_folder`` is the identity's own folder of checkpoints."""
+    """One training run. ``run_folder`` is the identity's own folder of checkpoints; ``documents``
+    are the files documents.parquet by dataset, where known."""
 
     stage: TrainStage
     manifest: Path
@@ -24,6 +27,7 @@ class Job:
     run_folder: Path
     work: Path
     device: Device
+    documents: Mapping[str, str] = field(default_factory=dict)
 
     def write(self) -> Path:
         """Write it to the work folder; gives the path for ``read``."""
@@ -36,6 +40,7 @@ class Job:
             "run_folder": str(self.run_folder),
             "work": str(self.work),
             "device": self.device,
+            "documents": dict(self.documents),
         }
         write_json(path, values)
         return path

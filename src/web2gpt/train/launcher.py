@@ -1,8 +1,9 @@
 """Starts one process a rank on this node, and sees to it that they live and die together.
 
 When a rank fails, the others are ended within seconds and its error is shown: the first by date,
-since the others then fail for want of it. When this process dies, however suddenly, the kernel
-kills the ranks. Rank 0 writes to our stderr; each other has a log file in the work folder.
+since the others then fail for want of it. When all are silent for too long, the stacks of all are
+shown and they are ended. When this process dies, however suddenly, the kernel kills the ranks. Each
+rank has a log file in the work folder; rank 0 is given our stderr for what it has to say.
 """
 
 import os
@@ -10,23 +11,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO
 
 from web2gpt.config.derive import world_size
 from web2gpt.errors import Web2gptError
 from web2gpt.io.atomic import read_json
-from web2gpt.train.job import Job
+from web2gpt.train.job import PULSE, Job
 from web2gpt.train.nodes import Nodes
+from web2gpt.train.pulse import Pulse
+from web2gpt.train.stacks import stacks_of
+from web2gpt.train.voice import DESCRIPTOR
 
 POLL = 0.1  # seconds between looks at the ranks
+LOOKS_AT_RUN = 10  # looks at the ranks between looks at the run as a whole
 GRACE = 2.0  # seconds that ranks get to end after another one failed
 STOPPED = 75  # a rank's exit code after a request to stop, everything saved
 RENDEZVOUS = "rendezvous"
+REQUESTS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
 
 class RankError(Web2gptError):
@@ -35,15 +40,24 @@ class RankError(Web2gptError):
 
 @dataclass
 class Ranks:
-    """The running ranks of this node."""
+    """The running ranks of this node, by their number in the run."""
 
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    asked: bool = False  # to stop
 
     def codes(self) -> dict[int, int | None]:
-        return {rank: process.poll() for rank, process in self.processes.items()}
+        """Exit codes; a rank that a request to stop ended before it listened has stopped."""
+        found = {rank: process.poll() for rank, process in self.processes.items()}
+        early = {-signal.SIGTERM, -signal.SIGUSR1} if self.asked else set()
+        return {rank: STOPPED if code in early else code for rank, code in found.items()}
+
+    def send(self, number: int) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(number)
 
     def end(self) -> None:
-        """End all that still run: asked first, then killed."""
+        """End all that still run: given a moment, then killed."""
         deadline = time.monotonic() + GRACE
         while None in self.codes().values() and time.monotonic() < deadline:
             time.sleep(POLL)
@@ -53,28 +67,35 @@ class Ranks:
             process.wait()
 
 
-def run_ranks(job: Job, nodes: Nodes) -> bool:
+def run_ranks(
+    job: Job, nodes: Nodes, ranks: Ranks, is_over: Callable[[], bool] = lambda: False
+) -> bool:
     """Run the job's ranks of this node to their end. True if done, False if stopped on request.
 
+    ``is_over`` tells, about once a second, that the run is done without these ranks: they end.
     Raises ``RankError`` with the first failure.
     """
     (job.work / RENDEZVOUS).unlink(missing_ok=True)
     logs = job.work / "logs"
     logs.mkdir(exist_ok=True)
-    for path in logs.glob("*.error.json"):
+    for path in [*logs.glob("*.error.json"), *logs.glob("*.stack")]:
         path.unlink()
     path = job.write()
-    ranks = Ranks()
-    with _forwarded_signals(ranks):
-        try:
-            for rank, environment in _environments(job, nodes):
-                ranks.processes[rank] = _start(rank, environment, path, logs)
-            return _wait(ranks, logs)
-        finally:
-            ranks.end()
+    pulse = Pulse.create(job.work / PULSE, world_size(job.stage.parallel) // nodes.count)
+    try:
+        for rank, environment in _environments(job, nodes):
+            if ranks.asked:
+                return False
+            ranks.processes[rank] = _start(rank, environment, path, logs)
+        return _wait(ranks, logs, pulse, job.stage.train.hang_timeout, is_over)
+    finally:
+        ranks.end()
 
 
-def _wait(ranks: Ranks, logs: Path) -> bool:
+def _wait(
+    ranks: Ranks, logs: Path, pulse: Pulse, patience: float, is_over: Callable[[], bool]
+) -> bool:
+    looks = 0
     while True:
         codes = ranks.codes()
         failed = {rank: code for rank, code in codes.items() if code not in (None, 0, STOPPED)}
@@ -83,7 +104,25 @@ def _wait(ranks: Ranks, logs: Path) -> bool:
             raise RankError(_explain(failed, logs))
         if None not in codes.values():
             return STOPPED not in codes.values()
+        if patience and pulse.silence() > patience:
+            raise RankError(_explain_silence(ranks, logs, pulse))
+        looks += 1
+        if looks % LOOKS_AT_RUN == 0 and is_over():
+            return True
         time.sleep(POLL)
+
+
+def _explain_silence(ranks: Ranks, logs: Path, pulse: Pulse) -> str:
+    """Where each rank stands; then none is left."""
+    stacks = stacks_of(ranks.processes, logs)
+    seen = {rank: pulse.step(local) for local, rank in enumerate(ranks.processes)}
+    for process in ranks.processes.values():
+        process.kill()
+    parts = [f"rank {rank}, last seen at step {seen[rank]:,}:\n{stacks[rank]}" for rank in seen]
+    return (
+        f"train: no rank has made progress for {pulse.silence():.0f} s (train.hang_timeout); "
+        "run again to carry on from the last checkpoint\n" + "\n".join(parts)
+    )
 
 
 def _explain(failed: dict[int, int], logs: Path) -> str:
@@ -127,28 +166,38 @@ def _start(
     rank: int, environment: dict[str, str], path: Path, logs: Path
 ) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "web2gpt.train.worker", str(path), str(os.getpid())]
+    voice = os.dup(sys.stderr.fileno())
+    if rank == 0:
+        environment[DESCRIPTOR] = str(voice)
     with (logs / f"rank_{rank:04d}.log").open("wb") as log:
-        stderr: IO[bytes] | int = sys.stderr.fileno() if rank == 0 else log
-        return subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=stderr
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(voice,) if rank == 0 else (),
         )
+    os.close(voice)
+    return process
 
 
 @contextmanager
-def _forwarded_signals(ranks: Ranks) -> Iterator[None]:
-    """A request to stop goes to the ranks, which save a checkpoint and end; a second one kills."""
-    asked = False
+def following_requests() -> Iterator[Ranks]:
+    """Ranks to be filled, which a request to stop is passed on to: they save and end.
+
+    A second interrupt from the keyboard kills them.
+    """
+    ranks = Ranks()
 
     def forward(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        for process in ranks.processes.values():
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL if asked else signal.SIGTERM)
-        asked = True
+        kills = ranks.asked and number == signal.SIGINT
+        ranks.asked = True
+        ranks.send(signal.SIGKILL if kills else signal.SIGTERM)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, forward) for number in REQUESTS}
     try:
-        yield
+        yield ranks
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,6 +1,7 @@
 """The curves of a run: metrics.jsonl, and the same for TensorBoard.
 
-They lie beside the run's checkpoints while it runs. Invariant: after a resume they hold each step
+The curves go to Weights & Biases too, if ``train.wandb_project`` names a project there. They lie
+beside the run's checkpoints while it runs. Invariant: after a resume they hold each step
 once, as an unbroken run's would: rows after the checkpoint are dropped, and TensorBoard's file is
 written again from those that stay.
 """
@@ -8,7 +9,6 @@ written again from those that stay.
 import os
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import orjson
 from tensorboardX import SummaryWriter
 
 from web2gpt.io.atomic import write_bytes
+from web2gpt.train.tracker import Row, Tracker
 
 ROWS = "metrics.jsonl"
 CURVES = "tensorboard"
-
-Row = Mapping[str, Any]
 
 
 class Metrics:
@@ -29,9 +28,11 @@ class Metrics:
     ``step`` is the last whose rows stay: the checkpoint's that the run carries on from.
     """
 
-    def __init__(self, folder: Path, step: int):
+    def __init__(self, folder: Path, step: int, tracker: Tracker | None = None):
+        self._tracker = tracker
         self._rows = folder / ROWS
         kept = [row for row in read_rows(self._rows) if row["step"] <= step]
+        self.losses = [row["loss"] for row in kept if row.get("loss") is not None]
         write_bytes(self._rows, b"".join(_line(row) for row in kept))
         shutil.rmtree(folder / CURVES, ignore_errors=True)
         self._curves = SummaryWriter(str(folder / CURVES), flush_secs=10)
@@ -42,6 +43,8 @@ class Metrics:
     def close(self) -> None:
         self._file.close()
         self._curves.close()
+        if self._tracker:
+            self._tracker.close()
 
     def sync(self) -> None:
         """To be called before a checkpoint: its rows must not be lost while it stays."""
@@ -59,6 +62,8 @@ class Metrics:
         row = {**row, "time": round(time.time(), 3)}
         self._file.write(_line(row))
         self._draw(row)
+        if self._tracker:
+            self._tracker.add(row)
 
     def _draw(self, row: Row) -> None:
         for name, value in row.items():

@@ -5,8 +5,8 @@ publishes done.json, metrics.jsonl and tensorboard/ together at the end.
 """
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ from web2gpt.checkpoint.identity import deciding, identity_of, record_identity
 from web2gpt.config.train_stage import TrainStage
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError
-from web2gpt.io.atomic import read_json
+from web2gpt.io.atomic import TEMPORARY, read_json
 from web2gpt.io.work import WorkFolder
 from web2gpt.parallel.legal import check_combination
 from web2gpt.train.device import choose_device
 from web2gpt.train.job import DONE, Job
-from web2gpt.train.launcher import run_ranks
+from web2gpt.train.launcher import RankError, Ranks, following_requests, run_ranks
 from web2gpt.train.nodes import Nodes
+from web2gpt.train.origin import check_origin, origin
+from web2gpt.train.tracker import check_tracker
 
 METRICS = "metrics.jsonl"
 CURVES = "tensorboard"
@@ -36,38 +38,55 @@ class TrainFiles:
     output: Path
     checkpoints: Path
     work: Path
+    documents: Mapping[str, str] = field(default_factory=dict)  # documents.parquet by dataset
 
 
 def train_run(files: TrainFiles, stage: TrainStage) -> bool:
     """Run the stage. False if it was stopped on request, and can be carried on."""
+    with following_requests() as ranks:
+        job, decides = _plan(files, stage, nodes := Nodes.of())
+        folder = WorkFolder(files.work, _mapping(job))
+        if nodes.rank > 0:
+            return _help(
+                job, nodes, ranks, lambda: folder.is_published(_published(files.output))
+            )
+        with folder as work:
+            if not work.is_published(_published(files.output)):
+                news = record_identity(files.checkpoints, decides)
+                if news:
+                    print(f"train: {news}", flush=True)
+                if not _run(job, nodes, ranks):
+                    return False
+                _publish(work, job, files.output)
+    print(_summary(read_json(files.output / DONE)), flush=True)
+    return True
+
+
+def _plan(files: TrainFiles, stage: TrainStage, nodes: Nodes) -> tuple[Job, dict[str, Any]]:
+    """The job, and what decides its weights. Raises before anything has been started or written."""
     check_combination(stage.train, stage.parallel)
-    nodes = Nodes.of()
     device = choose_device(stage.train, stage.parallel, nodes=nodes.count)
+    check_tracker(stage.train)
     manifest = read_manifest(files, stage)
-    decides = deciding(stage, manifest, _start(stage))
+    decides = deciding(stage, manifest, origin(stage.train))
+    check_origin(stage.train, decides)
     identity = identity_of(decides)
     vocab_size = manifest["tokenizer"]["vocab_size"]
     run_folder = files.checkpoints / identity
-    job = Job(stage, files.index, vocab_size, identity, run_folder, files.work, device)
-    if nodes.rank > 0:
-        return _help(job, nodes)
-    settings = stage.model_dump(mode="json")
-    mapping = {
-        "stage": "train",
-        "version": VERSIONS["train"],
-        "identity": identity,
-        "settings": settings,
-    }
-    with WorkFolder(files.work, mapping) as work:
-        if not work.is_published(_published(files.output)):
-            news = record_identity(files.checkpoints, decides)
-            if news:
-                print(f"train: {news}", flush=True)
-            if not run_ranks(job, nodes):
-                return False
-            _publish(work, job, files.output)
-    print(_summary(read_json(files.output / DONE)), flush=True)
-    return True
+    job = Job(
+        stage, files.index, vocab_size, identity, run_folder, files.work, device, files.documents
+    )
+    return job, decides
+
+
+def _run(job: Job, nodes: Nodes, ranks: Ranks) -> bool:
+    """Run the ranks; a draft that a failed save left behind does not fill the disk any longer."""
+    try:
+        return run_ranks(job, nodes, ranks)
+    except RankError:
+        for draft in job.run_folder.glob(f"{TEMPORARY}step_*"):
+            shutil.rmtree(draft, ignore_errors=True)
+        raise
 
 
 def read_manifest(files: TrainFiles, stage: TrainStage) -> Mapping[str, Any]:
@@ -95,20 +114,6 @@ def _check_tokenizer(files: TrainFiles, manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _start(stage: TrainStage) -> Mapping[str, Any] | None:
-    """Identity and step of the checkpoint that the run extends."""
-    if stage.train.continue_from is None:
-        return None
-    try:
-        index = read_json(Path(stage.train.continue_from) / "index.json")
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"train.continue_from: {stage.train.continue_from} is no checkpoint; give a folder "
-            "such as results/runs/demo/checkpoints/<identity>/step_00000400"
-        ) from error
-    return {"identity": index["identity"], "step": index["step"]}
-
-
 def _published(output: Path) -> list[Path]:
     return [output / DONE, output / METRICS, *sorted((output / CURVES).glob("*"))]
 
@@ -124,11 +129,24 @@ def _publish(work: WorkFolder, job: Job, output: Path) -> None:
     work.publish(files)
 
 
-def _help(job: Job, nodes: Nodes) -> bool:
-    """A node after the first: its ranks only; lease and results are the first node's."""
+def _mapping(job: Job) -> dict[str, Any]:
+    """What makes the work folder's contents this job's."""
+    return {
+        "stage": "train",
+        "version": VERSIONS["train"],
+        "identity": job.identity,
+        "settings": job.stage.model_dump(mode="json"),
+    }
+
+
+def _help(job: Job, nodes: Nodes, ranks: Ranks, is_over: Callable[[], bool]) -> bool:
+    """A node after the first: its ranks only; lease and results are the first node's.
+
+    It ends too when the first finds that the work was done, or done by another meanwhile.
+    """
     own = replace(job, work=job.work / f"node_{nodes.rank:04d}")
     own.work.mkdir(parents=True, exist_ok=True)
-    return run_ranks(own, nodes)
+    return run_ranks(own, nodes, ranks, is_over)
 
 
 def _summary(done: Mapping[str, Any]) -> str:

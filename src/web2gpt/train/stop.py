@@ -1,25 +1,42 @@
-"""A request to stop (SIGTERM), which all ranks follow at the same step."""
+"""Requests to stop (SIGTERM, SIGUSR1, or time running out), which all ranks follow together."""
 
 import signal
+import time
 from types import FrameType
 
 import torch
 import torch.distributed as dist
 
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 
-class StopRequest:
-    """Agreed upon over gloo, so that GPUs are not waited for. Building it is collective."""
+
+class Request:
+    """Remembers that this process was asked to stop, from the moment it is made."""
 
     def __init__(self) -> None:
-        self._asked = False
-        self._group = dist.new_group(backend="gloo")
-        signal.signal(signal.SIGTERM, self._ask)
+        self.asked = False
+        for number in SIGNALS:
+            signal.signal(number, self._ask)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
+        self.asked = True
 
-    def is_agreed(self) -> bool:
-        """Whether any rank was asked to stop. Collective."""
-        flag = torch.tensor(int(self._asked))
-        dist.all_reduce(flag, op=dist.ReduceOp.MAX, group=self._group)
-        return bool(flag)
+
+class Agreement:
+    """What all ranks know at the end of a step, over gloo, so that GPUs are not waited for.
+
+    ``minutes``: how long the run may take. Building it is collective.
+    """
+
+    def __init__(self, request: Request, minutes: float | None):
+        self._request = request
+        self._end = None if minutes is None else time.monotonic() + 60 * minutes
+        self._group = dist.new_group(backend="gloo")
+
+    def reach(self, *, writing: bool) -> tuple[bool, bool]:
+        """Whether any rank was asked to stop, and whether any is still ``writing``. Collective."""
+        late = self._end is not None and time.monotonic() > self._end
+        flags = torch.tensor([self._request.asked or late, writing], dtype=torch.uint8)
+        dist.all_reduce(flags, op=dist.ReduceOp.MAX, group=self._group)
+        stop, busy = flags.tolist()
+        return bool(stop), bool(busy)

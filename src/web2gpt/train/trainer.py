@@ -5,46 +5,52 @@ and all else that it depends on is in the checkpoint; so a run that was killed a
 the same weights and losses, bit for bit, as one that was not.
 """
 
-import math
-import sys
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from web2gpt.checkpoint.format import Index, State, step_folder
-from web2gpt.checkpoint.joined import JoinedCheckpoint
-from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
-from web2gpt.checkpoint.save import drop_old, reference_tokens, save_checkpoint
+from web2gpt.checkpoint.format import State, step_folder
 from web2gpt.config.derive import BatchPlan, world_equation
-from web2gpt.errors import InputError, Web2gptError
+from web2gpt.config.length import Length
 from web2gpt.io.atomic import write_json
-from web2gpt.model.initialization import initial_tensor
 from web2gpt.parallel.engine import Engine, Setup, StepResult
-from web2gpt.parallel.state import EngineState
 from web2gpt.tokens.samples import Samples
-from web2gpt.train.batches import Batches
+from web2gpt.train.batches import Batches, Rows
+from web2gpt.train.blame import Blame
+from web2gpt.train.checkpoints import Checkpoints, full_state
+from web2gpt.train.chronicle import Chronicle, Step, diverged
+from web2gpt.train.estimate import Situation, estimate_rows, format_rows
+from web2gpt.train.estimating import training_tokens
+from web2gpt.train.fitting import require_fit
 from web2gpt.train.job import DONE, Job
+from web2gpt.train.memory import Case
 from web2gpt.train.metrics import Metrics
+from web2gpt.train.pulse import Heart
 from web2gpt.train.schedule import learning_rate
-from web2gpt.train.stop import StopRequest
+from web2gpt.train.spikes import BatchDocuments
+from web2gpt.train.start import find_start, opened
+from web2gpt.train.stop import Agreement, Request
+from web2gpt.train.timers import Timers
+from web2gpt.train.tracker import Tracker
+from web2gpt.train.voice import Voice
 
 
-class DivergedError(Web2gptError):
-    """The loss is no number any more."""
-
-
-def train(job: Job, device: torch.device) -> bool:
+def train(job: Job, device: torch.device, request: Request, heart: Heart) -> bool:
     """Train from the newest checkpoint, or from the start, to the last step.
 
     False if a request to stop came first; then a checkpoint has been saved.
     """
-    start = starting_point(job)
     stage = job.stage
+    length = Length.of(stage.train, stage.model.n_positions)
+    voice = Voice(silent=dist.get_rank() > 0, total=length.steps)
+    start = find_start(job, voice.say)
+    voice.say(f"run {job.identity} {start}; {world_equation(stage.parallel)} on {device.type}")
+    voice.say(BatchPlan.of(stage.train, stage.parallel).equation())
+    _introduce(job, device, voice)
     setup = Setup(
         stage.model,
         job.vocab_size,
@@ -54,168 +60,211 @@ def train(job: Job, device: torch.device) -> bool:
         device,
         stage.run.seed,
     )
-    with ExitStack() as stack:
-        checkpoint = stack.enter_context(JoinedCheckpoint(start)) if start else None
-        if checkpoint:
-            engine = Engine(setup, WholeWeights(checkpoint))
-            state = load_state(engine, checkpoint)
-        else:
-            engine = Engine(setup, partial(initial_tensor, model=stage.model, seed=stage.run.seed))
-            state = State(step=0, optimizer_steps=0, samples=0, tokens=0)
-    leads = engine.grid.rank == 0
-    if leads:
-        where = f"carries on from {start}" if start else "starts at step 0"
-        _say(f"run {job.identity} {where}; {world_equation(stage.parallel)} on {device.type}")
-        _say(BatchPlan.of(stage.train, stage.parallel).equation())
-    metrics = Metrics(job.run_folder, state.step) if leads else None
-    return Trainer(job, engine, state, metrics).run()
+    with opened(start, job) as (weights, restore):
+        engine = Engine(setup, weights)
+        heart.beat()
+        state = restore(engine)
+    voice.start_bar(state.step)
+    try:
+        agreement = Agreement(request, stage.train.exit_after)
+        return Trainer(job, engine, state, voice=voice, agreement=agreement, heart=heart).run()
+    finally:
+        voice.close()
 
 
-def starting_point(job: Job) -> Path | None:
-    """The newest whole checkpoint of this run, else the one it extends. Rank 0 looks."""
-    choice: list[str | Path | None] = [None]
-    if dist.get_rank() == 0:
-        newest, faults = newest_checkpoint(job.run_folder)
-        if job.run_folder.is_dir():
-            drop_old(job.run_folder, keep=sys.maxsize)
-        for fault in faults:
-            _say(f"{fault} An older one is taken.")
-        choice = [newest or job.stage.train.continue_from]
-    dist.broadcast_object_list(choice)
-    path = Path(choice[0]) if choice[0] else None
-    if path and Index.read(path).step > job.stage.train.steps:
-        raise InputError(f"{path}: beyond train.steps = {job.stage.train.steps}; raise it.")
-    return path
-
-
-@dataclass
-class Pace:
-    """Tokens a second since the last look."""
-
-    tokens: int = 0
-    since: float = 0.0
-
-    def rate(self, tokens: int) -> float:
-        now = time.perf_counter()
-        rate = (tokens - self.tokens) / (now - self.since) if self.since else 0.0
-        self.tokens, self.since = tokens, now
-        return rate
+def _introduce(job: Job, device: torch.device, voice: Voice) -> None:
+    """Say what the run will take. Raises ``ConfigError`` if it does not fit the GPU."""
+    stage = job.stage
+    gpu = torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else None
+    manifest = Samples(job.manifest, "train", check="none").manifest
+    situation = Situation(job.vocab_size, training_tokens(manifest), gpu)
+    for line in format_rows(estimate_rows(stage, situation)):
+        voice.say(f"  {line}")
+    if gpu and stage.train.memory_check:
+        require_fit(Case(stage.model, stage.parallel, stage.train, job.vocab_size), gpu)
 
 
 class Trainer:
-    """The loop over steps. ``metrics`` is given to rank 0 only."""
+    """The loop over steps."""
 
-    def __init__(self, job: Job, engine: Engine, state: State, metrics: Metrics | None):
-        self.job, self.engine, self.state, self.metrics = job, engine, state, metrics
+    def __init__(
+        self,
+        job: Job,
+        engine: Engine,
+        state: State,
+        *,
+        voice: Voice,
+        agreement: Agreement,
+        heart: Heart,
+    ):
+        self.job, self.engine, self.state = job, engine, state
         self.settings = job.stage.train
-        plan = BatchPlan.of(self.settings, job.stage.parallel)
-        self.plan = plan
-        rank, device = engine.grid.data_rank, engine.setup.device
-        self.batches = Batches(Samples(job.manifest, "train"), plan, rank, device)
-        valid = Samples(job.manifest, "valid")
-        self.valid = Batches(valid, plan, rank, device) if len(valid) else None
-        self.stop = StopRequest()
-        self.pace = Pace()
+        self.voice, self.agreement, self.heart = voice, agreement, heart
+        self.length = Length.of(self.settings, job.stage.model.n_positions)
+        # A branch with another global batch goes on where the data of its origin ended.
+        self.offset = state.samples - self.length.first_sample(state.step + 1)
+        samples = Samples(job.manifest, "train")
+        self.batches = self._reader(samples, ahead=True)
+        self.valid = {name: self._reader(reader) for name, reader in validation_sets(job)}
+        self.blame = Blame(engine.tensors)
+        self.checkpoints = Checkpoints(job, engine, state.step)
+        self.chronicle = self._chronicle(samples) if engine.grid.rank == 0 else None
+        self.documents = BatchDocuments(samples, job.documents)
         self.started = time.perf_counter()
 
     def run(self) -> bool:
         """All steps that are left. True when the last one is done and saved."""
-        steps = self.settings.steps
-        self.pace = Pace(self.state.tokens, time.perf_counter())
+        steps = self.length.steps
+        if self.chronicle:
+            self.chronicle.pace.restart()
         for step in range(self.state.step + 1, steps + 1):
-            self._step(step)
+            if self._is_stopped():
+                return False
+            self._take(step)
+            self._check(step)
             if step % self.settings.eval_interval == 0 or step == steps:
                 self._evaluate(step)
-            stops = self.stop.is_agreed()
-            if step % self.settings.checkpoint_interval == 0 or step == steps or stops:
-                self._save()
-            if stops and step < steps:
-                _say(f"stopped on request after step {step}; run again to carry on")
-                return False
-        if self.metrics:
-            self._finish(self.metrics)
+            if step % self.settings.checkpoint_interval == 0 or step == steps:
+                self._save(wait=step == steps or not self.settings.async_checkpoint)
+        self._save(wait=True)
+        if self.chronicle:
+            self._finish(self.chronicle)
         return True
 
-    def _step(self, step: int) -> None:
-        stage, size = self.job.stage, self.plan.global_batch_size
-        lr = learning_rate(step, self.settings.steps, stage.optimizer, stage.schedule)
-        result = self.engine.train_step(self.batches.of(step - 1), lr, step)
-        if not math.isfinite(result.loss):
-            raise DivergedError(
-                f"train: the loss of step {step} is {result.loss}; the last checkpoint is from "
-                "before it. Lower optimizer.lr, or change the precision."
-            )
-        samples = step * size
-        self.state = State(
-            step=step,
-            optimizer_steps=self.state.optimizer_steps + (not result.skipped),
-            samples=samples,
-            tokens=samples * stage.model.n_positions,
-        )
-        if self.metrics:
-            self._report(self.metrics, result, lr)
+    def _check(self, step: int) -> None:
+        """See that all copies are equal, if this step's turn has come. Collective."""
+        interval = self.settings.check_interval
+        if interval is not None and step % interval == 0:
+            check(self.engine, step, EngineState(self.engine).optimizer_steps)
 
-    def _report(self, metrics: Metrics, result: StepResult, lr: float) -> None:
-        state = self.state
-        rate = self.pace.rate(state.tokens)
-        row = {
-            "step": state.step,
-            "samples": state.samples,
-            "tokens": state.tokens,
-            "loss": result.loss,
-            "lr": lr,
-            "grad_norm": result.grad_norm,
-            "tokens_per_second": round(rate, 1),
-        }
-        metrics.add(row | ({"skipped": True} if result.skipped else {}))
-        if state.step % self.settings.log_interval == 0 or state.step == self.settings.steps:
-            _say(
-                f"step {state.step:,}/{self.settings.steps:,}  tokens {state.tokens:,}  "
-                f"loss {result.loss:.4f}  lr {lr:.3g}  grad norm {result.grad_norm:.3f}  "
-                f"{rate:,.0f} tokens/s{'  skipped: overflow' if result.skipped else ''}"
+    def _is_stopped(self) -> bool:
+        """Look for a request to stop, and save if there is one. Collective."""
+        stops, writing = self.agreement.reach(writing=self.checkpoints.is_writing)
+        if self.checkpoints.is_open and not writing:
+            self.checkpoints.finish()
+        if not stops:
+            return False
+        self._save(wait=True, even_if_bad=True)
+        self.voice.say(f"stopped on request after step {self.state.step:,}; run again to carry on")
+        return True
+
+    def _take(self, number: int) -> None:
+        self.heart.step = number
+        if self.length.is_skipped(number):
+            self._pass_over(number)
+            return
+        rows = self.rows(number)
+        stage = self.job.stage
+        lr = learning_rate(number, self.length.steps, stage.optimizer, stage.schedule)
+        self.engine.set_global_batch_size(rows.plan.global_batch_size)
+        result = self.engine.train_step(self.batches.of(rows), lr, number)
+        self.state = self._after(number, result)
+        self.heart.beat()
+        step = Step(self.state, rows, lr, result, self.engine.loss_scale)
+        if self.chronicle:
+            self.chronicle.tell(step)
+        self._judge(step)
+
+    def _judge(self, step: Step) -> None:
+        """Watch bad steps; end the run when there were too many in a row. Collective."""
+        if not step.result.bad:
+            self.blame.forget()
+        elif self.state.bad_in_a_row >= self.settings.max_bad_steps:
+            raise diverged(
+                step, self.blame.verdict(), self.documents.of(step.rows), self._last_good()
             )
+        else:
+            self.blame.watch()
+
+    def _last_good(self) -> str:
+        return f"The last checkpoint is of step {self.checkpoints.saved:,}. "
+
+    def _after(self, number: int, result: StepResult | None) -> State:
+        skipped, bad = result is not None and result.skipped, result is not None and result.bad
+        samples = self.offset + self.length.first_sample(number + 1)
+        passed = result is None
+        return replace(
+            self.state,
+            step=number,
+            samples=samples,
+            tokens=self.state.tokens
+            + (0 if passed else self.length.batch_size(number) * self.job.stage.model.n_positions),
+            skipped=self.state.skipped + skipped,
+            bad_in_a_row=self.state.bad_in_a_row + 1 if bad else 0,
+        )
+
+    def _pass_over(self, number: int) -> None:
+        self.state = self._after(number, None)
+        if self.chronicle:
+            self.chronicle.tell_skipped_range(number)
+
+    def rows(self, number: int) -> Rows:
+        """The global batch of a step."""
+        size = self.length.batch_size(number)
+        plan = BatchPlan.of(self.settings, self.job.stage.parallel, size)
+        return Rows(self.offset + self.length.first_sample(number), plan)
+
+    def _following(self, rows: Rows) -> Rows | None:
+        """The batch to read ahead while ``rows`` are computed."""
+        number = self.heart.step + 1
+        ahead = number <= self.length.steps and not self.length.is_skipped(number)
+        return self.rows(number) if ahead else None
 
     def _evaluate(self, step: int) -> None:
-        if self.valid is None:
+        plan = BatchPlan.of(self.settings, self.job.stage.parallel)
+        count, size = self.settings.eval_batches, plan.global_batch_size
+        batches = [Rows(number * size, plan) for number in range(count)]
+        losses = {
+            name: self.engine.evaluate(reader.of_several(batches), count * plan.accumulation)
+            for name, reader in self.valid.items()
+        }
+        self.heart.beat()
+        if self.chronicle and losses:
+            self.chronicle.tell_validation(step, losses)
+            self.chronicle.pace.restart()
+
+    def _save(self, *, wait: bool, even_if_bad: bool = False) -> None:
+        """Save, but not amid bad steps unless the run is about to end."""
+        if self.state.bad_in_a_row and not even_if_bad and self.state.step < self.length.steps:
             return
-        count = self.settings.eval_batches
-        loss = self.engine.evaluate(self.valid.of_several(count), count * self.plan.accumulation)
-        if self.metrics:
-            self.metrics.add({"step": step, "valid_loss": loss})
-            _say(f"step {step:,}: validation loss {loss:.4f}")
-        self.pace.since = time.perf_counter()
+        if self.chronicle:
+            self.chronicle.metrics.sync()
+        self.heart.beat()
+        if self.state.step == self.checkpoints.saved:
+            self.checkpoints.finish()
+        else:
+            self.checkpoints.save(full_state(self.engine, self.state, self.job), wait=wait)
+        self.heart.beat()
+        if self.chronicle:
+            self.chronicle.pace.restart()
 
-    def _save(self) -> None:
-        inner = EngineState(self.engine)
-        stage = self.job.stage
-        state = State(
-            step=self.state.step,
-            optimizer_steps=inner.optimizer_steps,
-            samples=self.state.samples,
-            tokens=self.state.tokens,
-            loss_scaler=inner.loss_scaler,
-            random={"seed": stage.run.seed},
-            schedule=stage.schedule.model_dump(mode="json"),
-            layout=stage.parallel.model_dump(mode="json"),
+    def _reader(self, samples: Samples, *, ahead: bool = False) -> Batches:
+        return Batches(
+            samples,
+            self.engine.grid.data_rank,
+            self.engine.setup.device,
+            following=self._following if ahead else lambda rows: None,
+            beat=self.heart.beat,
         )
-        tokens = reference_tokens(
-            stage.model.n_positions, self.settings.micro_batch_size, self.job.vocab_size
-        )
-        if self.metrics:
-            self.metrics.sync()
-        save_checkpoint(
-            self.engine,
-            self.job.run_folder,
-            self.job.identity,
-            state,
-            tokens.to(self.engine.setup.device),
-            keep=self.settings.keep_last,
-        )
-        self.pace.since = time.perf_counter()
 
-    def _finish(self, metrics: Metrics) -> None:
-        metrics.close()
-        last = metrics.last_values()
+    def _chronicle(self, samples: Samples) -> Chronicle:
+        job, device = self.job, self.engine.setup.device
+        project = self.settings.wandb_project
+        settings: dict[str, Any] = job.stage.model_dump(mode="json")
+        tracker = Tracker(project, job.identity, settings) if project else None
+        return Chronicle(
+            job,
+            Metrics(job.run_folder, self.state.step, tracker),
+            self.voice,
+            device=device,
+            batches=self.batches,
+            documents=BatchDocuments(samples, job.documents),
+            timers=Timers(self.engine.deepspeed, device) if self.settings.timers else None,
+        )
+
+    def _finish(self, chronicle: Chronicle) -> None:
+        chronicle.metrics.close()
+        last = chronicle.metrics.last_values()
         done = {
             "identity": self.job.identity,
             "step": self.state.step,
@@ -223,11 +272,17 @@ class Trainer:
             "tokens": self.state.tokens,
             "loss": last.get("loss"),
             "valid_loss": last.get("valid_loss"),
+            "skipped_steps": self.state.skipped,
             "seconds": round(time.perf_counter() - self.started, 1),
         }
         write_json(self.job.work / DONE, done)
 
 
-def _say(line: str) -> None:
-    if dist.get_rank() == 0:
-        print(f"train: {line}", file=sys.stderr, flush=True)
+def validation_sets(job: Job) -> Iterator[tuple[str, Samples]]:
+    """Column of metrics and samples of each validation set of the index that is not empty."""
+    names = Samples(job.manifest, "train", check="none").manifest["splits"]
+    for split in names:
+        if split == "valid" or split.startswith("valid-"):
+            samples = Samples(job.manifest, split)
+            if len(samples):
+                yield f"valid_loss{split.removeprefix('valid').replace('-', '_')}", samples

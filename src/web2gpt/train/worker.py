@@ -1,10 +1,12 @@
 """One rank: ``python -m web2gpt.train.worker RUN.JSON LAUNCHER_PID``, started by the launcher.
 
 It dies with the launcher. Its error, if any, goes to the log folder with the time, so that the
-launcher can show the first one.
+launcher can show the first one. Asked with SIGUSR2, it writes its threads' stacks beside it, even
+while it waits inside a collective.
 """
 
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
@@ -15,8 +17,10 @@ from pathlib import Path
 
 from web2gpt.errors import Web2gptError
 from web2gpt.io.atomic import write_json
-from web2gpt.train.job import Job
+from web2gpt.train.job import PULSE, Job
 from web2gpt.train.launcher import RENDEZVOUS, STOPPED
+from web2gpt.train.stacks import stack_file
+from web2gpt.train.stop import Request
 
 PR_SET_PDEATHSIG = 1
 
@@ -26,9 +30,11 @@ def main() -> None:
     path, launcher = Path(sys.argv[1]), int(sys.argv[2])
     die_with(launcher)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher tells when to stop
+    request = Request()
     job, rank = Job.read(path), int(os.environ["RANK"])
+    tell_stack_when_asked(job.work / "logs", rank)
     try:
-        finished = run(job, rank)
+        finished = run(job, rank, request)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shall tell it
         known = isinstance(error, Web2gptError)
         report = {
@@ -37,16 +43,18 @@ def main() -> None:
             "is_known": known,
             "message": str(error) if known else traceback.format_exc(),
         }
+        print(report["message"], file=sys.stderr, flush=True)
         write_json(job.work / "logs" / f"rank_{rank:04d}.error.json", report)
         os._exit(1)  # peers may be gone: do not wait for them
     sys.stderr.flush()
     os._exit(0 if finished else STOPPED)
 
 
-def run(job: Job, rank: int) -> bool:
+def run(job: Job, rank: int, request: Request) -> bool:
     """Join the others and train."""
     warnings.filterwarnings("ignore", message=".*(autograd kernel was not registered|deprecated).*")
     from web2gpt.parallel.processes import join, meeting_by_address, meeting_by_file
+    from web2gpt.train.pulse import Heart, Pulse
     from web2gpt.train.trainer import train
 
     size, address = int(os.environ["WORLD_SIZE"]), os.environ["WEB2GPT_MEETING"]
@@ -55,7 +63,14 @@ def run(job: Job, rank: int) -> bool:
     else:
         store = meeting_by_file(job.work / RENDEZVOUS, rank, size)
     device = join(store, rank, size, threads=job.stage.train.threads)
-    return train(job, device)
+    heart = Heart(Pulse(job.work / PULSE), int(os.environ["LOCAL_RANK"]))
+    return train(job, device, request, heart)
+
+
+def tell_stack_when_asked(logs: Path, rank: int) -> None:
+    """Have SIGUSR2 write the stacks of all threads to the rank's file."""
+    file = stack_file(logs, rank).open("w")
+    faulthandler.register(signal.SIGUSR2, file=file, all_threads=True)
 
 
 def die_with(launcher: int) -> None:

@@ -1,0 +1,86 @@
+"""Layouts that fit the GPUs at hand, nearest to the one asked for first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from web2gpt.config.derive import check_layout, world_size
+from web2gpt.config.training import Model, Parallel, Train
+from web2gpt.errors import ConfigError
+from web2gpt.parallel.legal import Combination, refusal
+from web2gpt.train.memory import Case, Memory, worst_memory
+
+PROPOSALS = 3
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Changed settings, and the memory that they lead to."""
+
+    changes: tuple[tuple[str, Any], ...]
+    memory: Memory
+
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}: {value}" for name, value in self.changes)
+        return f"{settings} ({self.memory.total / 1e9:.1f} GB)"
+
+
+def require_fit(case: Case, gpu_bytes: float) -> None:
+    """Raise ``ConfigError``, with layouts that do fit, if a rank needs more than its GPU has."""
+    needed = worst_memory(case).total
+    if needed <= gpu_bytes:
+        return
+    found = proposals(case, gpu_bytes)
+    way_out = "; ".join(map(str, found)) if found else "a smaller model, or more GPUs"
+    raise ConfigError(
+        f"this layout needs {needed / 1e9:.1f} GB a GPU, which has {gpu_bytes / 1e9:.1f} GB. "
+        f"What fits: {way_out}. (train.memory_check: false tries it all the same.)"
+    )
+
+
+def proposals(case: Case, gpu_bytes: float) -> list[Proposal]:
+    """Up to three ways to fit on the same number of GPUs, those that change least first."""
+    found: list[Proposal] = []
+    for layout, train in _candidates(case.layout, case.train):
+        if not _is_legal(case.model, layout, train):
+            continue
+        memory = worst_memory(replace(case, layout=layout, train=train))
+        changes = tuple(_changes("parallel", case.layout, layout))
+        changes += tuple(_changes("train", case.train, train))
+        if memory.total <= gpu_bytes and changes:
+            found.append(Proposal(changes, memory))
+    return sorted(found, key=lambda one: len(one.changes))[:PROPOSALS]
+
+
+def _candidates(layout: Parallel, train: Train) -> Iterator[tuple[Parallel, Train]]:
+    size = world_size(layout)
+    micros = [n for n in range(train.micro_batch_size, 0, -1) if train.micro_batch_size % n == 0]
+    splits = [
+        (tensor, pipeline, size // tensor // pipeline)
+        for tensor in range(1, size + 1)
+        for pipeline in range(1, size // tensor + 1)
+        if size % (tensor * pipeline) == 0
+    ]
+    for recompute, micro, zero, split in product(
+        ("none", "selective", "full"), micros, range(layout.zero, 4), splits
+    ):
+        sizes = dict(zip(("tensor", "pipeline", "data"), split, strict=True))
+        yield (
+            layout.model_copy(update={**sizes, "zero": zero}),
+            train.model_copy(update={"recompute": recompute, "micro_batch_size": micro}),
+        )
+
+
+def _is_legal(model: Model, layout: Parallel, train: Train) -> bool:
+    try:
+        check_layout(model, layout, train)
+    except ValueError:
+        return False
+    return refusal(Combination.of(train, layout)) is None
+
+
+def _changes(section: str, old: Any, new: Any) -> Iterator[tuple[str, Any]]:
+    for name in type(old).model_fields:
+        if getattr(old, name) != getattr(new, name):
+            yield f"{section}.{name}", getattr(new, name)

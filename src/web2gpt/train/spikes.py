@@ -1,0 +1,83 @@
+"""Steps that stand out: loss spikes, and losses or gradients that are no numbers.
+
+A spike is a loss more than so many standard deviations above the mean of recent ones (the detector
+of llm.c, by z-score). It is only reported, with the documents of its batch, in a line and in full
+in spikes.jsonl beside the run's checkpoints.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from web2gpt.errors import InputError
+from web2gpt.tokens.documents import DocumentNames
+from web2gpt.tokens.samples import Samples
+from web2gpt.train.batches import Rows
+
+WINDOW = 100  # losses that a new one is compared with
+FEWEST = 20  # losses before there is a judgement
+LEAST = 1e-3  # smallest deviation counted as one, relative to the mean
+SHOWN = 3  # documents named in a line
+FILE = "spikes.jsonl"
+
+
+class SpikeDetector:
+    """``score(loss)``: standard deviations above recent losses; None while too few are known."""
+
+    def __init__(self, known: Iterable[float] = ()) -> None:
+        self._losses: deque[float] = deque(known, maxlen=WINDOW)
+
+    def score(self, loss: float) -> float | None:
+        if not math.isfinite(loss):
+            return math.inf
+        known = list(self._losses)
+        self._losses.append(loss)
+        if len(known) < FEWEST:
+            return None
+        mean = math.fsum(known) / len(known)
+        spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known))
+        return (loss - mean) / max(spread, LEAST * abs(mean))
+
+
+class BatchDocuments:
+    """Names the documents that a global batch is made of."""
+
+    def __init__(self, samples: Samples, files: Mapping[str, str]):
+        self._samples = samples
+        self._names: dict[str, DocumentNames] = {}
+        for name, path in files.items():
+            if Path(path).is_file():
+                self._names[name] = DocumentNames(Path(path))
+
+    def of(self, rows: Rows) -> list[str]:
+        """A line for each document, in the order of the batch, none twice."""
+        size = rows.plan.global_batch_size
+        return list(dict.fromkeys(self._lines(range(rows.first, rows.first + size))))
+
+    def _lines(self, samples: range) -> Iterator[str]:
+        for number in samples:
+            for piece in self._samples.pieces(number):
+                place, row = self._samples.locate(piece.document)
+                dataset = self._samples.manifest["datasets"][place]["name"]
+                known = self._names.get(dataset) or (self._names.get("") if place == 0 else None)
+                yield f"{dataset} {row:,}" + (f" ({_described(known, row)})" if known else "")
+
+
+def _described(names: DocumentNames, row: int) -> str:
+    try:
+        return names.describe(row)
+    except InputError:  # a spike's report must not end the run
+        return "unknown"
+
+
+def report_spike(folder: Path, row: Mapping[str, Any], documents: list[str]) -> str:
+    """Append to spikes.jsonl; gives the documents in a few words."""
+    with (folder / FILE).open("ab") as file:
+        line = {**row, "documents": documents}
+        file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    more = f" and {len(documents) - SHOWN:,} more, in {FILE}" if len(documents) > SHOWN else ""
+    return "; ".join(documents[:SHOWN]) + more
