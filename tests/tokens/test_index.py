@@ -13,7 +13,6 @@ from tests.tokens.small import documents, write_sources
 from typer.testing import CliRunner
 
 from web2gpt.cli import app
-from web2gpt.config.tokens import Index, IndexRun
 from web2gpt.errors import ConfigError, InputError, Web2gptError
 from web2gpt.io.atomic import read_json
 from web2gpt.tokens.samples import Samples
@@ -190,11 +189,6 @@ def test_ids_beyond_the_vocabulary_and_damage_are_refused(
         build([("corpus", prefix)])
 
 
-def test_settings_of_a_run_come_from_its_sections() -> None:
-    run = IndexRun.of(Index(), seed=3, n_positions=16, steps=10, global_batch_size=4)
-    assert (run.train_samples, run.sequence_length, run.split) == (40, 16, "949,50,1")
-
-
 def test_a_step_is_traced_to_its_documents(
     make_corpus: Callable[..., Path], texts: list[str], train: Callable[..., Path],
     encode: Callable[..., Any], tmp_path: Path,
@@ -214,6 +208,16 @@ def test_a_step_is_traced_to_its_documents(
         "--documents", str(files.documents),
     ])  # fmt: skip
     assert result.exit_code == 0, result.output
+    said = result.output
+    config = tmp_path / "config.yaml"
+    source = "{name: web, kind: jsonl, paths: [a.jsonl]}"
+    train_settings = "{global_batch_size: 4, micro_batch_size: 1}"
+    config.write_text(f"input: [{source}]\ntrain: {train_settings}\nparallel: {{tensor: 1}}\n")
+    result = runner.invoke(app, [
+        "tokens", "trace", "--index", str(manifest), "--step", "3", "--config", str(config),
+        "--documents", str(files.documents),
+    ])  # fmt: skip
+    assert result.output == said
     samples = Samples(manifest, "train")
     rows = pyarrow.parquet.read_table(files.documents).to_pylist()
     for number in range(8, 12):

@@ -1,7 +1,7 @@
 """Settings of tokenizer, tokenize and index."""
 
 import re
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -71,15 +71,3 @@ class IndexRun(Index):
     train_samples: int = Field(
         4800, ge=1, description="samples to train on: steps x global_batch_size"
     )
-
-    @classmethod
-    def of(
-        cls, index: Index, *, seed: int, n_positions: int, steps: int, global_batch_size: int
-    ) -> Self:
-        """The settings of a run, from the sections of the configuration that decide them."""
-        return cls(
-            **index.model_dump(),
-            seed=seed,
-            sequence_length=n_positions,
-            train_samples=steps * global_batch_size,
-        )

@@ -161,9 +161,15 @@ def show(
 
 @app.command()
 def trace(
+    *,
     index: Annotated[Path, typer.Option(help="manifest.json of the index")],
     step: Annotated[int, typer.Option(min=1, help="optimizer step, from 1")],
-    global_batch_size: Annotated[int, typer.Option(min=1, help="sequences a step")],
+    global_batch_size: Annotated[
+        int | None, typer.Option(min=1, help="sequences a step, if all steps have as many")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="the run's config.yaml, which says the same of any run")
+    ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(help="documents.parquet of the first dataset, or NAME=FILE; repeatable"),
@@ -171,11 +177,13 @@ def trace(
     split: Annotated[str, typer.Option(help="train, valid, test, or valid-NAME")] = "train",
 ) -> None:
     """Print the documents that a training step saw, with ids and URLs."""
-    from web2gpt.tokens.trace import trace_step
+    from web2gpt.tokens.trace import samples_of_step, trace_samples
 
     named = [text if "=" in text else f"={text}" for text in documents or ()]
     files = {name: Path(path) for name, path in _pairs("--documents", named)}
-    trace_step(index, split, step, global_batch_size, files)
+    samples = samples_of_step(step, global_batch_size, config)
+    print(f"step {step:,}: samples {samples[0]:,} to {samples[-1]:,}")
+    trace_samples(index, split, samples, files)
 
 
 def _pairs(flag: str, texts: list[str] | tuple[()]) -> list[tuple[str, str]]:

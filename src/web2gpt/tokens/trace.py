@@ -1,24 +1,40 @@
 """Which documents a training step saw."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from web2gpt.config.length import Length
+from web2gpt.config.load import read_config
+from web2gpt.errors import ConfigError
 from web2gpt.tokens.documents import DocumentNames
 from web2gpt.tokens.samples import Samples
 
 
-def trace_step(
-    manifest: Path, split: str, step: int, global_batch_size: int, documents: Mapping[str, Path]
+def samples_of_step(step: int, global_batch_size: int | None, config: Path | None) -> range:
+    """The samples of optimizer step ``step`` (from 1) of a run whose batches have one size, or of
+    the run that ``config`` describes, whose batches may ramp up."""
+    if (global_batch_size is None) == (config is None):
+        raise ConfigError("give either --global-batch-size or --config.")
+    if config is None:
+        size = global_batch_size or 0
+        return range((step - 1) * size, step * size)
+    run = read_config(config)
+    length = Length.of(run.train, run.model.n_positions)
+    if length.is_skipped(step):
+        raise ConfigError(f"--step {step}: train.skip_steps passes over it; it saw nothing.")
+    return range(length.first_sample(step), length.first_sample(step + 1))
+
+
+def trace_samples(
+    manifest: Path, split: str, numbers: Sequence[int], documents: Mapping[str, Path]
 ) -> None:
-    """Print each sample of optimizer step ``step`` (from 1) and the documents it is made of.
+    """Print samples and the documents that they are made of.
 
     ``documents``: documents.parquet by dataset; the name "" is the first dataset.
     """
     samples = Samples(manifest, split)
     names = {name: DocumentNames(path) for name, path in documents.items()}
-    first = (step - 1) * global_batch_size
-    print(f"step {step:,}: samples {first:,} to {first + global_batch_size - 1:,}")
-    for number in range(first, first + global_batch_size):
+    for number in numbers:
         print(f"sample {number:,}")
         for piece in samples.pieces(number):
             place, row = samples.locate(piece.document)
