@@ -1,7 +1,11 @@
 """A shard's fetch: everything accounted for, in the list's order, whatever the timing."""
 
+from collections import Counter
+
 import orjson
 import pytest
+from fastwarc.warc import ArchiveIterator as FastArchiveIterator
+from fastwarc.warc import WarcRecordType
 from warcio.archiveiterator import ArchiveIterator
 
 from web2gpt.config.fetch import Fetch
@@ -90,10 +94,23 @@ def test_the_archive_has_a_pair_for_each_answer_in_the_lists_order(files, site):
         assert response["WARC-IP-Address"] == "127.0.0.1"
     listed = [headers["X-Requested-URL"] for _, headers in records[1::2]]
     assert listed == sorted(listed)
+    outcomes = Counter(one.outcome for one in read_responses(files.warc, 1 << 20))
+    assert outcomes == {"kept": 3 * PAGES + 1, "http_404": 1, "not_html": 1, None: 1}
     hops = [
         one["WARC-Target-URI"] for _, one in records if "moved" in (one["X-Requested-URL"] or "")
     ]
     assert hops[::2] == ["http://c.test/moved", "http://a.test/000.html"]
+
+
+def test_another_reader_sees_the_same_archive(files, site):
+    run(files, site)
+    with files.warc.open("rb") as file:
+        found = [(one.headers["X-Requested-URL"], one.http_headers.status_code, one.reader.read())
+                 for one in FastArchiveIterator(file, record_types=WarcRecordType.response,
+                                                verify_digests=True)]  # fmt: skip
+    own = [(one.requested_url, one.status, one.payload)
+           for one in read_responses(files.warc, 1 << 20)]  # fmt: skip
+    assert found == own
 
 
 def test_another_pace_gives_the_same_outcomes_and_documents(files, site, tmp_path):
