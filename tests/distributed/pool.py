@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-PRELOAD = ["torch", "torch._dynamo", "deepspeed", "deepspeed.pipe", "cells"]
+PRELOAD = ["torch", "torch._dynamo", "deepspeed", "deepspeed.pipe", "rank_tasks"]
 TIMEOUT = 120.0
 
 
@@ -92,10 +92,10 @@ class Worlds:
             world.kill()
 
 
-def start_fork_server(folder: Path) -> None:
+def start_fork_server(folder: Path, accelerator: str = "cpu") -> None:
     """Set the environment that ranks inherit; must come before the first rank."""
     os.environ.update(
-        DS_ACCELERATOR="cpu",
+        DS_ACCELERATOR=accelerator,
         OMP_NUM_THREADS="1",
         TORCH_EXTENSIONS_DIR=str(folder),
         CXX="/bin/false",
@@ -110,8 +110,12 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
     )
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
+    from deepspeed.accelerator.cpu_accelerator import CPU_Accelerator
+
     from web2gpt.parallel.processes import join, meeting_by_address
 
+    # DeepSpeed asks for fp16 in hardware; torch computes it on any CPU, only slowly.
+    CPU_Accelerator.is_fp16_supported = lambda self: True  # type: ignore[method-assign]
     join(meeting_by_address(f"127.0.0.1:{port}", rank, size), rank, size, threads=1)
     while True:
         try:

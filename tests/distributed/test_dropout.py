@@ -1,7 +1,7 @@
 """Dropout: the same masks in recomputation; equal over tensor ranks where activations are."""
 
-import cells
 import pytest
+import rank_tasks
 from cells import Cell
 from pool import Worlds
 
@@ -17,12 +17,12 @@ from pool import Worlds
     ids=str,
 )
 def test_recomputation_draws_the_same_masks(worlds: Worlds, plain: Cell, recomputed: Cell) -> None:
-    before = worlds[plain.size].run(cells.train, plain)[0]
-    assert worlds[plain.size].run(cells.train, recomputed)[0] == before
-    assert before["losses"] != worlds[1].run(cells.train, Cell())[0]["losses"]
+    before = worlds[plain.size].run(rank_tasks.train, plain)[0]
+    assert worlds[plain.size].run(rank_tasks.train, recomputed)[0] == before
+    assert before["losses"] != worlds[1].run(rank_tasks.train, Cell())[0]["losses"]
 
 
 def test_a_pipeline_draws_the_masks_of_one_process(worlds: Worlds) -> None:
-    alone = worlds[1].run(cells.train, Cell(dropout=0.2))[0]
-    staged = worlds[2].run(cells.train, Cell(pipeline=2, dropout=0.2))[0]
+    alone = worlds[1].run(rank_tasks.train, Cell(dropout=0.2))[0]
+    staged = worlds[2].run(rank_tasks.train, Cell(pipeline=2, dropout=0.2))[0]
     assert staged["losses"] == pytest.approx(alone["losses"], rel=1e-6)

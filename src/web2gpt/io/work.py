@@ -46,9 +46,17 @@ class WorkFolder:
         self._lease.check()
 
     def is_published(self, targets: Iterable[Path]) -> bool:
-        """Whether this very job has published all ``targets`` and they still stand unchanged."""
-        record = self.path / "published.json"
-        return record.exists() and read_json(record) == file_states(targets)
+        """Whether this very job has published all ``targets`` and they still stand unchanged.
+
+        May be asked without holding the folder.
+        """
+        record, marker = self.path / "published.json", self.path / "job"
+        return (
+            record.exists()
+            and marker.exists()
+            and marker.read_text() == self._job
+            and read_json(record) == file_states(targets)
+        )
 
     def publish(self, files: Mapping[Path, Path], keep: tuple[str, ...] = ()) -> None:
         """Move each finished file (key, inside the folder) to its declared place (value). What

@@ -60,8 +60,8 @@ class Attention(nn.Module):
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of the heads that are here, each (B, nh, T, hs)."""
-        B, T, _ = x.shape
-        q, k, v = self.c_attn(x).view(B, T, 3, -1, self.head_size).permute(2, 0, 3, 1, 4)
+        qkv = self.c_attn(x).unflatten(-1, (3, -1, self.head_size))  # (B, T, 3, nh, hs)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
         return q, k, v
 
     def join(self, y: Tensor) -> Tensor:

@@ -3,6 +3,10 @@
 Each operation is a pair, one for the forward and its adjoint for the backward pass (the f and g of
 Shoeybi et al. 2019). Invariant: outside a split pair of layers an activation, and its gradient, is
 the same, bit for bit, on all ranks of the group. With one rank every operation is the identity.
+
+Under sequence parallelism (Korthikanti et al. 2022) a rank holds only its positions' part of the
+activation there: a split region is entered by gathering positions and left by scattering the sums.
+What a parameter outside of split regions gets from each rank's positions is then summed over ranks.
 """
 
 from dataclasses import dataclass
@@ -12,24 +16,59 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+# torch 2.13 renamed them.
+_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
 
 @dataclass(frozen=True)
 class TensorGroup:
-    """The ranks that share each layer; ``handle`` is None when there is only one."""
+    """The ranks that share each layer; ``handle`` is None when there is only one.
+
+    ``sequence``: outside of split regions each rank holds T / size positions of an activation.
+    """
 
     rank: int = 0
     size: int = 1
     handle: Any = None
+    sequence: bool = False
 
 
-def copy_to_ranks(x: Tensor, group: TensorGroup) -> Tensor:
-    """Enter a split region: identity forward; backward sums the ranks' gradients."""
-    return x if group.size == 1 else _apply(_Copy, x, group)
+def enter_split(x: Tensor, group: TensorGroup) -> Tensor:
+    """Into a split region: identity forward; backward sums the ranks' gradients.
+
+    Under sequence parallelism (B, T / t, C) -> (B, T, C); backward gives each rank its positions.
+    """
+    if group.size == 1:
+        return x
+    return _apply(_Gather if group.sequence else _Copy, x, group)
 
 
-def sum_over_ranks(x: Tensor, group: TensorGroup) -> Tensor:
-    """Leave a split region: sum of the ranks' partial results forward; identity backward."""
-    return x if group.size == 1 else _apply(_Sum, x, group)
+def leave_split(x: Tensor, group: TensorGroup) -> Tensor:
+    """Out of a split region: sum of the ranks' partial results forward; identity backward.
+
+    Under sequence parallelism (B, T, C) -> (B, T / t, C); backward gathers all positions.
+    """
+    if group.size == 1:
+        return x
+    return _apply(_Scatter if group.sequence else _Sum, x, group)
+
+
+def share(parameter: Tensor, group: TensorGroup) -> Tensor:
+    """A replicated parameter where it is used outside of split regions.
+
+    Under sequence parallelism its gradient is summed over the ranks, each of which has that of its
+    own positions; otherwise all have the same gradient, and there is nothing to do.
+    """
+    return _apply(_Copy, parameter, group) if group.size > 1 and group.sequence else parameter
+
+
+def own_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:
+    """The part of ``x``, along the dimension of positions, that this rank holds outside of split
+    regions: all of it without sequence parallelism. Communicates nothing."""
+    if group.size == 1 or not group.sequence:
+        return x
+    return x.chunk(group.size, dim)[group.rank]
 
 
 def gather_last(x: Tensor, group: TensorGroup) -> Tensor:
@@ -74,6 +113,44 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return gradients[0], None
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
+        context.group = group
+        return _gather_positions(x, group)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return _scatter_positions(gradients[0], context.group), None
+
+
+class _Scatter(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
+        context.group = group
+        return _scatter_positions(x, group)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return _gather_positions(gradients[0], context.group), None
+
+
+def _gather_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T / t, C) -> (B, T, C)
+    parts = x.new_empty(group.size, *x.shape)
+    _all_gather(parts.flatten(0, 1), x.contiguous(), group=group.handle)
+    return parts.transpose(0, 1).flatten(1, 2)
+
+
+def _scatter_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, T / t, C)
+    batch, positions, width = x.shape
+    own_share = positions // group.size
+    parts = x.reshape(batch, group.size, own_share, width).transpose(0, 1)  # (t, B, T / t, C)
+    parts = parts.contiguous()
+    own = torch.empty_like(parts[0])
+    _reduce_scatter(own, parts.flatten(0, 1), group=group.handle)
+    return own
 
 
 def _apply(function: type[torch.autograd.Function], x: Tensor, group: TensorGroup) -> Tensor:

@@ -4,6 +4,7 @@ from typing import Any
 
 from web2gpt.config.derive import BatchPlan
 from web2gpt.config.training import Optimizer, Parallel, Train
+from web2gpt.parallel.legal import ACCUMULATION
 
 BUCKET = 20_000_000  # elements; DeepSpeed's default of 5e8 is allocated whole at each step
 NEVER = 1 << 60
@@ -27,11 +28,23 @@ def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> di
     }
     if train.precision == "bf16":
         config["bf16"] = {"enabled": True}
-        config["data_types"] = {"grad_accum_dtype": "fp32"}
     if train.precision == "fp16":
-        # Accumulation stays float16: with float32, gradients of the tied embedding are not summed.
-        config["fp16"] = {"enabled": True, "initial_scale_power": 16, "loss_scale_window": 1000}
+        config["fp16"] = _fp16(train)
+    # DeepSpeed takes another optimizer, a wrong one under fp16, where this is set without need.
+    if ACCUMULATION[train.precision] != train.precision:
+        config["data_types"] = {"grad_accum_dtype": ACCUMULATION[train.precision]}
     return config
+
+
+def _fp16(train: Train) -> dict[str, Any]:
+    return {
+        "enabled": True,
+        "loss_scale": train.loss_scale,
+        "initial_scale_power": train.loss_scale_power,
+        "loss_scale_window": train.loss_scale_window,
+        "hysteresis": train.loss_scale_hysteresis,
+        "min_loss_scale": train.min_loss_scale,
+    }
 
 
 def _zero(layout: Parallel) -> dict[str, Any]:

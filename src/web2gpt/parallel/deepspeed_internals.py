@@ -5,21 +5,28 @@ for:
 
 - no shared-memory op: DeepSpeed would compile it at start, on machines with a compiler, for 30 to
   50 s, and a run killed meanwhile leaves a lock that all later ones wait for;
+- no import of its Muon optimizer as it stands: it would set up torch.compile, for 4 to 6 s of CPU
+  time a rank at each start, for an optimizer that is not used here;
 - own bounds of the pipeline's stages: it can only divide by counts;
 - a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
   where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
+- the count of micro-batches, which decides where a step ends;
+- the methods that make up a step, to time them;
 - optimizer state, which its public functions reach only once it is linked, and only for the first
   parameter group unless linked again.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
+from unittest.mock import patch
 
 import deepspeed
 import torch
 from deepspeed.pipe import PipelineModule
 from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
+from deepspeed.runtime.pipe.engine import PipelineEngine
 from deepspeed.runtime.zero.stage3 import DeepSpeedZeroOptimizer_Stage3
 from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
 from deepspeed.utils import groups
@@ -33,6 +40,12 @@ ZERO_OPTIMIZERS = (DeepSpeedZeroOptimizer, DeepSpeedZeroOptimizer_Stage3, BF16_O
 def forbid_compilation() -> None:
     """Switch the shared-memory op off; to be called before the process group is made."""
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+
+
+def import_muon_uncompiled() -> None:
+    """Import the module that DeepSpeed asks whether an optimizer is Muon, without compiling it."""
+    with patch("torch.compile", lambda function=None, **rest: function or (lambda inner: inner)):
+        importlib.import_module("deepspeed.runtime.zero.muon.muon_optimizer")
 
 
 def forget_last_layout() -> None:
@@ -76,6 +89,56 @@ def before_optimizer_step(engine: Any, hook: Callable[[], None]) -> None:
         original(*arguments)
 
     engine._take_model_step = MethodType(step, engine)
+
+
+def skip_step(engine: Any, parameters: Sequence[Tensor]) -> None:
+    """From that hook: have the optimizer, without ZeRO, apply nothing, and count the step."""
+    for parameter in parameters:
+        parameter.grad = None
+    engine.skipped_steps += 1
+
+
+def set_global_batch_size(engine: Any, size: int) -> None:
+    """Change the number of micro-batches a step, between steps.
+
+    DeepSpeed ends a step when its count of all micro-batches divides by their number a step, so
+    that count must begin anew.
+    """
+    engine.set_train_batch_size(size)
+    engine.micro_steps = 0
+
+
+PARTS = {
+    "forward": "forward",
+    "backward": "backward",
+    "allreduce_gradients": "reduce",
+    "_take_model_step": "optimizer",
+}
+PIPELINE_PARTS = {
+    "ForwardPass": "forward",
+    "BackwardPass": "backward",
+    "ReduceGrads": "reduce",
+    "ReduceTiedGrads": "reduce",
+    "OptimizerStep": "optimizer",
+    "SendActivation": "send_receive",
+    "RecvActivation": "send_receive",
+    "SendGrad": "send_receive",
+    "RecvGrad": "send_receive",
+}
+
+
+def wrap_parts(engine: Any, wrap: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Have every part of a step run as ``wrap(part, method)``."""
+    if isinstance(engine, PipelineEngine):
+        engine._INSTRUCTION_MAP = {
+            kind: wrap(PIPELINE_PARTS[kind.__name__], method)
+            if kind.__name__ in PIPELINE_PARTS
+            else method
+            for kind, method in engine._INSTRUCTION_MAP.items()
+        }
+        return
+    for name, part in PARTS.items():
+        setattr(engine, name, wrap(part, getattr(engine, name)))
 
 
 def flat_parameters(optimizer: Any) -> list[Tensor]:

@@ -3,7 +3,8 @@
 A layer's masks follow from the run's seed, the step, the number of the micro-batch in the global
 batch, and the layer; inside attention, whose heads are split, from the tensor rank too. So they are
 the same after a resume and when activations are recomputed, and equal on all tensor ranks where the
-activation is. (Which masks a sample gets does depend on the layout's micro-batches.)
+activation is. Under sequence parallelism no activation is, and all streams are a rank's own. (Which
+masks a sample gets does depend on the layout's micro-batches.)
 
 Generators are seeded anew for each layer; without dropout nothing is wrapped at all.
 """
@@ -28,6 +29,8 @@ class Streams:
 
     def __init__(self, seed: int, grid: Grid, device: torch.device):
         self._seed, self._tensor_rank = seed, grid.tensor.rank
+        # 0: the stream that all tensor ranks share; 1 and up are for their own inside attention.
+        self._outer = -1 - grid.tensor.rank if grid.tensor.sequence else 0
         self._data_rank, self._data = grid.data_rank, grid.layout.data
         self._on_gpu = device.type == "cuda"
         self._step = 0
@@ -51,9 +54,9 @@ class Streams:
         return self._active
 
     def seed(self, key: Key, layer: int) -> None:
-        """Start a layer's stream, the same on all tensor ranks."""
+        """Start a layer's stream, the same on all tensor ranks that hold the same positions."""
         self._active = key
-        torch.manual_seed(self._number(key, layer, 0))
+        torch.manual_seed(self._number(key, layer, self._outer))
 
     @contextmanager
     def split_region(self, layer: int) -> Iterator[None]:

@@ -41,11 +41,16 @@ MicroBatch = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class StepResult:
-    """Mean loss (nats a token) and gradient norm of a global batch, before clipping."""
+    """Mean loss (nats a token) and gradient norm of a global batch, before clipping.
+
+    ``skipped``: the gradient holds NaN or infinity and was not applied; weights are as before.
+    ``bad``: and that is no overflow of fp16 which a lower loss scale can mend.
+    """
 
     loss: float
     grad_norm: float
     skipped: bool
+    bad: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,12 +104,25 @@ class Engine:
     def is_pipeline(self) -> bool:
         return self.setup.layout.pipeline > 1
 
+    @property
+    def loss_scale(self) -> float | None:
+        """What the loss is multiplied by under fp16; None under other precisions."""
+        if self.setup.train.precision != "fp16":
+            return None
+        return float(internals.loss_scaler(self.optimizer).cur_scale)
+
+    def set_global_batch_size(self, size: int) -> None:
+        """The sequences of the steps that follow: during a ramp-up, fewer than in the end."""
+        if size != self.deepspeed.train_batch_size():
+            internals.set_global_batch_size(self.deepspeed, size)
+
     def train_step(
         self, micro_batches: Iterator[MicroBatch], lr: float, step: int = 0
     ) -> StepResult:
         """One optimizer step over this data rank's share of a global batch.
 
-        Dropout follows from ``step``, the number of the step in the run.
+        Dropout follows from ``step``, the number of the step in the run. Nothing is applied if
+        the gradient is not finite.
         """
         if self._streams:
             self._streams.begin_step(step)
@@ -116,8 +134,9 @@ class Engine:
         else:
             loss = self._train_plain(micro_batches)
         skipped = self.deepspeed.skipped_steps > skipped_before
+        bad = not math.isfinite(loss) or (skipped and not self._scale_can_fall())
         norm = self._norm if self.setup.layout.zero == 0 else self.deepspeed.get_global_grad_norm()
-        return StepResult(loss, math.nan if norm is None else float(norm), skipped)
+        return StepResult(loss, math.nan if norm is None else float(norm), skipped, bad)
 
     @torch.no_grad()
     def evaluate(self, micro_batches: Iterator[MicroBatch], count: int) -> float:
@@ -227,9 +246,18 @@ class Engine:
             value = value / self.setup.layout.data
         return float(value)
 
+    def _scale_can_fall(self) -> bool:
+        """Whether a skipped step is no more than the search for fp16's loss scale."""
+        train = self.setup.train
+        if train.precision != "fp16" or train.loss_scale:
+            return False
+        return (self.loss_scale or 0.0) > train.min_loss_scale
+
     def _clip(self) -> None:
         parameters = [local.parameter for local in self.tensors.values()]
         self._norm = gradient_norm(parameters, self.grid)
+        if not math.isfinite(self._norm):
+            internals.skip_step(self.deepspeed, parameters)
         clip_gradients(parameters, self._norm, self.setup.optimizer.grad_clip)
 
 

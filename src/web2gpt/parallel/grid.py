@@ -17,7 +17,12 @@ from web2gpt.parallel.communication import TensorGroup
 
 @dataclass(frozen=True)
 class Grid:
-    """This process's place. ``model_group`` spans all tensor and pipeline ranks of its replica."""
+    """This process's place.
+
+    ``data_group``: the replicas of what it holds. ``model_group``: all tensor and pipeline ranks
+    of its replica. ``tied_group``: the stages that hold a copy of the token embedding, the first
+    and the last. Each is None where there is nobody else in it.
+    """
 
     layout: Parallel
     rank: int
@@ -26,6 +31,7 @@ class Grid:
     tensor: TensorGroup
     data_group: Any
     model_group: Any
+    tied_group: Any
 
     @classmethod
     def of(cls, layout: Parallel) -> Self:
@@ -39,9 +45,15 @@ class Grid:
             rank,
             pipeline_rank,
             data_rank,
-            TensorGroup(tensor_rank, layout.tensor, _own_group(ranks.flatten(0, 1), rank)),
+            TensorGroup(
+                tensor_rank,
+                layout.tensor,
+                _own_group(ranks.flatten(0, 1), rank),
+                layout.sequence and layout.tensor > 1,
+            ),
             _own_group(ranks.transpose(1, 2).flatten(0, 1), rank),
             _own_group(ranks.transpose(0, 1).flatten(1), rank),
+            _own_group(ranks[[0, -1]].flatten(1).t(), rank) if layout.pipeline > 1 else None,
         )
 
     @property

@@ -1,14 +1,16 @@
-"""Which combinations of precision, ZeRO, pipeline and offload are right, and why others are not.
+"""Which combinations of precision, accumulation, ZeRO, pipeline and offload are right, and why
+others are not.
 
 DeepSpeed refuses some of them late, with ranks already waiting for each other, and trains others
 wrongly without a word. So every combination is looked up here before a process group exists. What
 is allowed was compared with a plain torch loop (tests/distributed).
 
-Gradients are accumulated in float32 under fp32 and bf16, in float16 (scaled) under fp16.
+Accumulation is the type in which gradients of micro-batches are added up. It is no setting: for
+each precision exactly one is right everywhere, ``ACCUMULATION``.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -17,19 +19,36 @@ from web2gpt.errors import ConfigError
 
 Precision = Literal["fp32", "bf16", "fp16"]
 
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+ACCUMULATION: dict[Precision, Precision] = {"fp32": "fp32", "bf16": "fp32", "fp16": "fp16"}
+
 
 @dataclass(frozen=True)
 class Combination:
     """What decides which of DeepSpeed's optimizers runs, and whether it is right."""
 
     precision: Precision
+    accumulation: Precision
     zero: int
     pipeline: bool
     offload: bool
 
+    @classmethod
+    def of(cls, train: Train, layout: Parallel) -> "Combination":
+        return cls(
+            train.precision,
+            ACCUMULATION[train.precision],
+            layout.zero,
+            layout.pipeline > 1,
+            layout.offload,
+        )
+
     def __str__(self) -> str:
+        own = self.accumulation == ACCUMULATION[self.precision]
         return (
-            f"train.precision {self.precision} with parallel.zero {self.zero}"
+            f"train.precision {self.precision}"
+            f"{'' if own else f' accumulated in {self.accumulation}'}"
+            f" with parallel.zero {self.zero}"
             f"{', parallel.pipeline above 1' if self.pipeline else ''}"
             f"{', parallel.offload' if self.offload else ''}"
         )
@@ -40,8 +59,8 @@ class Refusal:
     """Combinations that are refused: those that match all fields given (None matches any)."""
 
     reason: str
-    nearest: str
     precision: tuple[Precision, ...] | None = None
+    accumulation: tuple[Precision, ...] | None = None
     zero: tuple[int, ...] | None = None
     pipeline: bool | None = None
     offload: bool | None = None
@@ -49,6 +68,7 @@ class Refusal:
     def covers(self, combination: Combination) -> bool:
         return (
             (self.precision is None or combination.precision in self.precision)
+            and (self.accumulation is None or combination.accumulation in self.accumulation)
             and (self.zero is None or combination.zero in self.zero)
             and self.pipeline in (None, combination.pipeline)
             and self.offload in (None, combination.offload)
@@ -57,27 +77,40 @@ class Refusal:
 
 REFUSALS = (
     Refusal(
+        "gradients of the embedding would not be summed over the stages that share it",
+        precision=("fp16",),
+        accumulation=("fp32",),
+    ),
+    Refusal(
+        "small gradients are lost when they are added up in 8 bits",
+        precision=("bf16",),
+        accumulation=("bf16",),
+    ),
+    Refusal(
+        "gradients are added up in the type of the computation, or in fp32 under bf16",
+        precision=("fp32",),
+        accumulation=("bf16", "fp16"),
+    ),
+    Refusal("the two low precisions do not mix", precision=("bf16",), accumulation=("fp16",)),
+    Refusal("the two low precisions do not mix", precision=("fp16",), accumulation=("bf16",)),
+    Refusal(
         "DeepSpeed's pipeline needs whole gradients and parameters on each rank",
-        "parallel.zero: 1",
         zero=(2, 3),
         pipeline=True,
     ),
     Refusal(
         "without ZeRO there is no float32 copy of the weights to update, and the run takes "
         "another course",
-        "parallel.zero: 1",
         precision=("bf16", "fp16"),
         zero=(0,),
     ),
     Refusal(
         "without ZeRO there is no partition of the optimizer to keep on the CPU",
-        "parallel.zero: 1",
         zero=(0,),
         offload=True,
     ),
     Refusal(
         "gradients of the embedding would not be summed over the stages that share it",
-        "parallel.offload: false",
         precision=("bf16", "fp16"),
         pipeline=True,
         offload=True,
@@ -92,16 +125,35 @@ def refusal(combination: Combination) -> Refusal | None:
 
 def all_combinations() -> Iterator[Combination]:
     """Every row of the table."""
-    precisions: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
-    for precision, zero, pipeline, offload in product(
-        precisions, range(4), (False, True), (False, True)
+    for precision, accumulation, zero, pipeline, offload in product(
+        PRECISIONS, PRECISIONS, range(4), (False, True), (False, True)
     ):
-        yield Combination(precision, zero, pipeline, offload)
+        yield Combination(precision, accumulation, zero, pipeline, offload)
+
+
+def nearest(combination: Combination) -> dict[str, object]:
+    """The fewest changes that make ``combination`` right, by field.
+
+    Precision and pipeline stay: they are what was wanted. Of equally few changes, those that give
+    up least are taken: offload before ZeRO, and ZeRO 1, which every combination allows.
+    """
+    ways: list[dict[str, object]] = [
+        {"offload": False},
+        {"zero": 1},
+        {"zero": 1, "offload": False},
+    ]
+    accumulation = ACCUMULATION[combination.precision]
+    if combination.accumulation != accumulation:
+        ways = [{"accumulation": accumulation} | way for way in [{}, *ways]]
+    return next(way for way in ways if refusal(replace(combination, **way)) is None)  # type: ignore[arg-type]
 
 
 def check_combination(train: Train, layout: Parallel) -> None:
     """Raise ``ConfigError`` with the reason and the nearest combination that works."""
-    combination = Combination(train.precision, layout.zero, layout.pipeline > 1, layout.offload)
+    combination = Combination.of(train, layout)
     found = refusal(combination)
     if found:
-        raise ConfigError(f"{combination}: {found.reason}; {found.nearest} works")
+        changes = " with ".join(
+            f"parallel.{name}: {str(value).lower()}" for name, value in nearest(combination).items()
+        )
+        raise ConfigError(f"{combination}: {found.reason}; {changes} works")

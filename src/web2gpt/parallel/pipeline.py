@@ -22,7 +22,13 @@ from web2gpt.parallel.communication import TensorGroup
 from web2gpt.parallel.deepspeed_internals import StagedPipeline
 from web2gpt.parallel.dropout import Streams
 from web2gpt.parallel.recompute import prepare_input
-from web2gpt.parallel.tensor import VocabularyEmbedding, split_block, split_embedding
+from web2gpt.parallel.tensor import (
+    PositionEmbedding,
+    VocabularyEmbedding,
+    split_block,
+    split_embedding,
+    split_norm,
+)
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -32,13 +38,15 @@ TIED = "wte"
 class Positions(nn.Module):
     """Adds the position embedding: a layer of its own, so that it is not tied to the head."""
 
-    def __init__(self, embedding: Embedding):
+    def __init__(self, embedding: Embedding, group: TensorGroup):
         super().__init__()
-        self.wpe = embedding.wpe
+        self.wpe = PositionEmbedding(embedding.wpe, group)
         self.drop = embedding.drop
+        self.shares = group.size if group.sequence else 1
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
-        return self.drop(x + self.wpe.weight[: x.size(1)])  # type: ignore[no-any-return]
+    def forward(self, x: Tensor) -> Tensor:  # (B, S, C) -> (B, S, C)
+        positions = torch.arange(x.size(1) * self.shares, device=x.device)  # (T,)
+        return self.drop(x + self.wpe(positions))  # type: ignore[no-any-return]
 
 
 def blocks_of_stages(n_layer: int, stages: int, head: float) -> list[int]:
@@ -95,7 +103,7 @@ def build_pipeline(
         return split_embedding(Embedding(model, padded_vocab), padded_vocab, group)
 
     def positions() -> nn.Module:
-        layer = Positions(Embedding(model, padded_vocab))
+        layer = Positions(Embedding(model, padded_vocab), group)
         prepare_input(layer, streams)
         return layer
 
@@ -103,7 +111,7 @@ def build_pipeline(
         return prepare(split_block(Block(model), group), number)
 
     def norm() -> nn.Module:
-        return nn.LayerNorm(model.n_embd, eps=model.layer_norm_epsilon)
+        return split_norm(nn.LayerNorm(model.n_embd, eps=model.layer_norm_epsilon), group)
 
     def built(factory: Callable[[], nn.Module]) -> type[nn.Module]:
         return _class_of(factory, device)

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store, TCPStore
 
 from web2gpt.io.atomic import write_text
-from web2gpt.parallel.deepspeed_internals import forbid_compilation
+from web2gpt.parallel.deepspeed_internals import forbid_compilation, import_muon_uncompiled
 
 TIMEOUT = timedelta(minutes=30)  # a rank may wait as long for another's checkpoint or start
 LOCAL = "127.0.0.1"
@@ -48,6 +48,7 @@ def join(store: Store, rank: int, size: int, *, threads: int) -> torch.device:
     """
     torch.set_num_threads(threads)
     forbid_compilation()
+    import_muon_uncompiled()
     on_gpu = os.environ.get("DS_ACCELERATOR") != "cpu"
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
     if on_gpu:

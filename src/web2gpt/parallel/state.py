@@ -75,6 +75,11 @@ class EngineState:
             state["step"].fill_(count)
 
     @property
+    def step_counts(self) -> set[int]:
+        """AdamW's counts of applied steps, one for each tensor that it steps: all should agree."""
+        return {int(state["step"]) for state in self._client.state.values()}
+
+    @property
     def loss_scaler(self) -> Scaler | None:
         """The dynamic loss scale's numbers under fp16."""
         scaler = internals.loss_scaler(self.engine.optimizer)

@@ -5,7 +5,8 @@ the second by inputs (``RowLinear``), so that a pair costs one sum forward and o
 (Shoeybi et al. 2019). The embedding, tied to the head, is cut by rows of the padded vocabulary.
 
 Layers are made without values; ``parallel.parameters`` fills them from global tensors.
-C = n_embd, t = size of the group, V = padded vocabulary.
+C = n_embd, t = size of the group, V = padded vocabulary. S is the number of positions that a rank
+holds between pairs: T, or T / t under sequence parallelism.
 """
 
 import torch
@@ -13,7 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from web2gpt.model.gpt2 import Block, Embedding, Head
-from web2gpt.parallel.communication import TensorGroup, copy_to_ranks, sum_over_ranks
+from web2gpt.parallel.communication import (
+    TensorGroup,
+    enter_split,
+    leave_split,
+    own_positions,
+    share,
+)
 
 
 class ColumnLinear(nn.Module):
@@ -26,8 +33,8 @@ class ColumnLinear(nn.Module):
         self.bias = _parameter(layer.bias, (rows,))
         self.group = group
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, T, in) -> (B, T, out / t)
-        return F.linear(copy_to_ranks(x, self.group), self.weight, self.bias)
+    def forward(self, x: Tensor) -> Tensor:  # (B, S, in) -> (B, T, out / t)
+        return F.linear(enter_split(x, self.group), self.weight, self.bias)
 
 
 class RowLinear(nn.Module):
@@ -43,8 +50,36 @@ class RowLinear(nn.Module):
         self.bias = _parameter(layer.bias, (layer.out_features,))
         self.group = group
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, T, in / t) -> (B, T, out)
-        return sum_over_ranks(F.linear(x, self.weight), self.group) + self.bias
+    def forward(self, x: Tensor) -> Tensor:  # (B, T, in / t) -> (B, S, out)
+        partial = F.linear(x, self.weight)  # (B, T, out)
+        return leave_split(partial, self.group) + share(self.bias, self.group)
+
+
+class SharedLayerNorm(nn.Module):
+    """A layer norm, the same on every rank, over the positions that this rank holds."""
+
+    def __init__(self, layer: nn.LayerNorm, group: TensorGroup):
+        super().__init__()
+        self.weight = _parameter(layer.weight, tuple(layer.weight.shape))
+        self.bias = _parameter(layer.bias, tuple(layer.bias.shape))
+        self.eps, self.group = layer.eps, group
+
+    def forward(self, x: Tensor) -> Tensor:  # (B, S, C) -> (B, S, C)
+        weight, bias = share(self.weight, self.group), share(self.bias, self.group)
+        return F.layer_norm(x, weight.shape, weight, bias, self.eps)
+
+
+class PositionEmbedding(nn.Module):
+    """The position embedding, the same on every rank, of the positions that this rank holds."""
+
+    def __init__(self, layer: nn.Embedding, group: TensorGroup):
+        super().__init__()
+        self.weight = _parameter(layer.weight, tuple(layer.weight.shape))
+        self.group = group
+
+    def forward(self, positions: Tensor) -> Tensor:  # (T,) -> (S, C)
+        own = own_positions(positions, self.group, 0)  # (S,)
+        return F.embedding(own, share(self.weight, self.group))
 
 
 class VocabularyEmbedding(nn.Module):
@@ -56,18 +91,18 @@ class VocabularyEmbedding(nn.Module):
         self.weight = _parameter(layer.weight, (rows, layer.embedding_dim))
         self.group = group
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (B, T) -> (B, T, C)
+    def forward(self, tokens: Tensor) -> Tensor:  # (B, T) -> (B, S, C)
         if self.group.size == 1:
             return F.embedding(tokens, self.weight)
         rows = self.weight.size(0)
         local = tokens - self.group.rank * rows  # (B, T)
         here = (local >= 0) & (local < rows)
         x = F.embedding(local.where(here, 0), self.weight) * here.unsqueeze(-1)  # (B, T, C)
-        return sum_over_ranks(x, self.group)
+        return leave_split(x, self.group)
 
-    def logits(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, V / t)
+    def logits(self, x: Tensor) -> Tensor:  # (B, S, C) -> (B, T, V / t)
         """This rank's columns of the tied head's logits."""
-        return F.linear(copy_to_ranks(x, self.group), self.weight)
+        return F.linear(enter_split(x, self.group), self.weight)
 
 
 class VocabularyHead(nn.Module):
@@ -75,15 +110,17 @@ class VocabularyHead(nn.Module):
 
     def __init__(self, ln_f: nn.LayerNorm, wte: VocabularyEmbedding):
         super().__init__()
-        self.ln_f = ln_f
+        self.ln_f = split_norm(ln_f, wte.group)
         self.wte = wte
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, V / t)
+    def forward(self, x: Tensor) -> Tensor:  # (B, S, C) -> (B, T, V / t)
         return self.wte.logits(self.ln_f(x))
 
 
 def split_block(block: Block, group: TensorGroup) -> Block:
-    """Replace a block's linear layers by this rank's parts of them."""
+    """Replace a block's layers by this rank's parts of them."""
+    for norm in ("ln_1", "ln_2"):
+        setattr(block, norm, split_norm(getattr(block, norm), group))
     for half, first in ((block.attn, "c_attn"), (block.mlp, "c_fc")):
         setattr(half, first, ColumnLinear(getattr(half, first), group))
         half.c_proj = RowLinear(half.c_proj, group)  # type: ignore[assignment]
@@ -96,7 +133,13 @@ def split_embedding(
     """Replace the token embedding by this rank's rows of it, padded; give these."""
     wte = VocabularyEmbedding(embedding.wte, padded_vocab, group)
     embedding.wte = wte  # type: ignore[assignment]
+    embedding.wpe = PositionEmbedding(embedding.wpe, group)  # type: ignore[assignment]
     return wte
+
+
+def split_norm(norm: nn.LayerNorm, group: TensorGroup) -> nn.Module:
+    """The norm of this rank's positions; the layer itself if it holds all of them."""
+    return SharedLayerNorm(norm, group) if group.sequence else norm
 
 
 def split_head(head: Head, wte: VocabularyEmbedding) -> VocabularyHead:

@@ -47,9 +47,7 @@ def train_run(files: TrainFiles, stage: TrainStage) -> bool:
         job, decides = _plan(files, stage, nodes := Nodes.of())
         folder = WorkFolder(files.work, _mapping(job))
         if nodes.rank > 0:
-            return _help(
-                job, nodes, ranks, lambda: folder.is_published(_published(files.output))
-            )
+            return _help(job, nodes, ranks, lambda: folder.is_published(_published(files.output)))
         with folder as work:
             if not work.is_published(_published(files.output)):
                 news = record_identity(files.checkpoints, decides)
@@ -144,7 +142,8 @@ def _help(job: Job, nodes: Nodes, ranks: Ranks, is_over: Callable[[], bool]) -> 
 
     It ends too when the first finds that the work was done, or done by another meanwhile.
     """
-    own = replace(job, work=job.work / f"node_{nodes.rank:04d}")
+    # Beside the work folder, not in it: its owner empties it when it begins another job.
+    own = replace(job, work=job.work.with_name(f"{job.work.name}_node_{nodes.rank:04d}"))
     own.work.mkdir(parents=True, exist_ok=True)
     return run_ranks(own, nodes, ranks, is_over)
 

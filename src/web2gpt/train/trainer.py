@@ -18,6 +18,7 @@ from web2gpt.config.derive import BatchPlan, world_equation
 from web2gpt.config.length import Length
 from web2gpt.io.atomic import write_json
 from web2gpt.parallel.engine import Engine, Setup, StepResult
+from web2gpt.parallel.sanity import check
 from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Batches, Rows
 from web2gpt.train.blame import Blame
@@ -135,7 +136,7 @@ class Trainer:
         """See that all copies are equal, if this step's turn has come. Collective."""
         interval = self.settings.check_interval
         if interval is not None and step % interval == 0:
-            check(self.engine, step, EngineState(self.engine).optimizer_steps)
+            check(self.engine, step, self.state.optimizer_steps)
 
     def _is_stopped(self) -> bool:
         """Look for a request to stop, and save if there is one. Collective."""
@@ -186,6 +187,7 @@ class Trainer:
         return replace(
             self.state,
             step=number,
+            optimizer_steps=self.state.optimizer_steps + (not passed and not skipped),
             samples=samples,
             tokens=self.state.tokens
             + (0 if passed else self.length.batch_size(number) * self.job.stage.model.n_positions),

@@ -1,0 +1,109 @@
+"""The distributed tests' comparisons on GPUs: ``python tests/distributed/on_gpus.py [--gpus N]``.
+
+Trains the tiny GPT-2 of the tests over NCCL under every layout of a list that fits, and compares
+with a plain torch loop on the CPU; then resumes, and spoils gradients. Prints a line for each, and
+ends with exit code 1 if one is wrong. Bounds are wider than on the CPU: GPUs sum in another order.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import rank_tasks
+import torch
+from cells import Cell
+from plain_loop import train_plainly
+from pool import RankError, Worlds, start_fork_server
+
+BOUNDS = {"fp32": (2e-5, 2e-4), "bf16": (1e-3, 6e-2), "fp16": (1e-3, 6e-2)}  # losses, norms
+KEYS = ("losses", "norms")
+
+LAYOUTS = [
+    *(Cell(zero=zero) for zero in range(4)),
+    Cell(recompute="full"),
+    Cell(offload=True),
+    *(Cell(precision=precision, zero=zero) for precision in ("bf16", "fp16") for zero in (1, 2, 3)),
+    *(Cell(tensor=2, precision=precision) for precision in BOUNDS),
+    *(Cell(tensor=2, precision=precision, sequence=True) for precision in BOUNDS),
+    *(Cell(pipeline=2, precision=precision) for precision in BOUNDS),
+    *(Cell(data=2, zero=zero, precision="bf16") for zero in (1, 2, 3)),
+    Cell(pipeline=2, zero=0),
+    Cell(tensor=2, pipeline=2, precision="bf16"),
+    Cell(tensor=2, data=2, zero=2, precision="bf16"),
+    Cell(tensor=2, pipeline=2, data=2, precision="bf16", sequence=True),
+]
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("--gpus", type=int, default=torch.cuda.device_count())
+    gpus = arguments.parse_args().gpus
+    if gpus < 1:
+        print("no GPU found; on a CPU: pytest tests/distributed")
+        return 1
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        start_fork_server(Path(folder) / "extensions", accelerator="cuda")
+        worlds = Worlds()
+        for what, faults in results(worlds, gpus, Path(folder)):
+            wrong += bool(faults)
+            print(f"{'WRONG' if faults else 'right'}  {what}  {'; '.join(faults)}", flush=True)
+        worlds.kill()
+    return int(wrong > 0)
+
+
+def results(worlds: Worlds, gpus: int, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    truth = train_plainly()
+    for cell in (cell for cell in LAYOUTS if cell.size <= gpus):
+        yield f"parity {cell}", tried(parity, worlds, cell, truth)
+        yield f"resume {cell}", tried(resume, worlds, cell, folder / str(cell))
+        yield f"overflow or NaN {cell}", tried(bad_gradient, worlds, cell)
+
+
+def tried(check: Any, worlds: Worlds, cell: Cell, *rest: Any) -> list[str]:
+    try:
+        return list(check(worlds, cell, *rest))
+    except RankError as error:
+        return [str(error)]
+
+
+def parity(worlds: Worlds, cell: Cell, truth: dict[str, Any]) -> Iterator[str]:
+    found = worlds[cell.size].run(rank_tasks.train, cell)[0]
+    yield from found["faults"]
+    for key, bound in zip(KEYS, BOUNDS[cell.precision], strict=True):
+        apart = max(abs(a / b - 1) for a, b in zip(found[key], truth[key], strict=True))
+        if not apart <= bound:
+            yield f"{key} are {apart:.1e} off, more than {bound:.0e}"
+
+
+def resume(worlds: Worlds, cell: Cell, folder: Path) -> Iterator[str]:
+    world = worlds[cell.size]
+    unbroken = world.run(rank_tasks.save_then_go_on, cell, folder, 3, 3)[0]
+    resumed = world.run(rank_tasks.resume, cell, folder, 3)[0]
+    yield from [f"{name} is not what the files hold" for name in resumed["unequal"]]
+    yield from resumed["faults"]
+    yield from [
+        f"{key} are not the same to the bit" for key in KEYS if resumed[key] != unbroken[key]
+    ]
+
+
+def bad_gradient(worlds: Worlds, cell: Cell) -> Iterator[str]:
+    value = math.inf if cell.precision == "fp16" else math.nan
+    found = worlds[cell.size].run(rank_tasks.meet_bad_gradient, cell, value)[0]
+    yield from found["faults"]
+    if found["skipped"] != [False, False, True, False, False] or not found["same"]:
+        yield f"skipped {found['skipped']}, weights {'the same' if found['same'] else 'changed'}"
+    if any(found["bad"]) == (cell.precision == "fp16"):
+        yield f"reported as bad: {found['bad']}"
+    if not all(map(math.isfinite, found["losses"])):
+        yield f"losses {found['losses']}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

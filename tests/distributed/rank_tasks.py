@@ -1,0 +1,184 @@
+"""What ranks do in the tests: train under one layout, and tell what came of it."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from cells import MODEL, SGD_LR, STEPS, VOCAB, Cell, initial, micro_batches, take_steps
+from deepspeed.accelerator import get_accelerator
+from planted import drift, fault_in_the_model, gradient_becomes, untie
+
+from web2gpt.checkpoint.format import KINDS, State
+from web2gpt.checkpoint.joined import JoinedCheckpoint
+from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
+from web2gpt.checkpoint.save import reference_tokens, save_checkpoint
+from web2gpt.parallel.engine import Engine
+from web2gpt.parallel.sanity import DriftError, check, faults
+from web2gpt.parallel.split import cut
+from web2gpt.parallel.state import EngineState
+
+
+def device() -> torch.device:
+    """Of this rank: the CPU, or its GPU."""
+    return torch.device(get_accelerator().current_device_name())
+
+
+def build(cell: Cell) -> Engine:
+    return Engine(cell.setup(device()), initial)
+
+
+def train(cell: Cell, fault: str = "", folder: Path | None = None) -> dict[str, Any]:
+    """Losses and norms of each step, then what the trainer's own checks find.
+
+    A ``folder`` gets a checkpoint of the end.
+    """
+    with fault_in_the_model(fault if fault != "untied copy" else ""):
+        engine = build(cell)
+        if fault == "untied copy":
+            untie(engine)
+        results = take_steps(engine, 0, STEPS)
+        valid = engine.evaluate(micro_batches(engine, 99), cell.plan.accumulation)
+    wrong = faults(engine, STEPS - sum(results["skipped"]))
+    if folder:
+        save(engine, folder, STEPS)
+    engine.close()
+    return results | {"valid": valid, "faults": wrong}
+
+
+def train_by_sgd(cell: Cell, folder: Path) -> dict[str, Any]:
+    """The same with plain gradient descent, whose weights rounding does not blow up."""
+
+    def sgd(module: torch.nn.Module, *rest: object) -> torch.optim.Optimizer:
+        return torch.optim.SGD(module.parameters(), lr=SGD_LR)
+
+    with patch("web2gpt.parallel.engine.adamw", sgd):
+        engine = build(cell)
+    results = take_steps(engine, 0, STEPS, SGD_LR)
+    save(engine, folder, STEPS)
+    engine.close()
+    return results
+
+
+def find_drift(cell: Cell, kind: str, name: str) -> str:
+    """What the trainer's check says of a planted drift; it must say nothing before."""
+    engine = build(cell)
+    take_steps(engine, 0, 1)
+    check(engine, 1, 1)
+    drift(engine, kind, name)
+    try:
+        check(engine, 1, 1)
+    except DriftError as error:
+        return str(error)
+    finally:
+        engine.close()
+    return ""
+
+
+def meet_bad_gradient(cell: Cell, value: float) -> dict[str, Any]:
+    """Two good steps, one with a spoilt gradient, two good ones; ``same``: it changed nothing."""
+    engine = build(cell)
+    state = EngineState(engine)
+    parts = [take_steps(engine, 0, 2)]
+    before = {name: state.read("weight", name).clone() for name in engine.tensors}
+    with gradient_becomes(engine, value):
+        parts.append(take_steps(engine, 2, 1))
+    same = all(torch.equal(state.read("weight", name), old) for name, old in before.items())
+    scaler = state.loss_scaler
+    parts.append(take_steps(engine, 3, 2))
+    steps, wrong = state.optimizer_steps, faults(engine, 4)
+    engine.close()
+    joined = {key: [value for part in parts for value in part[key]] for key in parts[0]}
+    return joined | {"same": same, "scaler": scaler, "optimizer_steps": steps, "faults": wrong}
+
+
+def save_then_go_on(cell: Cell, folder: Path, before: int, after: int) -> dict[str, Any]:
+    """Train ``before`` steps, save, train ``after`` more; results of the latter."""
+    engine = build(cell)
+    take_steps(engine, 0, before)
+    save(engine, folder, before)
+    results = take_steps(engine, before, after)
+    engine.close()
+    return results
+
+
+def die_in_a_save(cell: Cell, folder: Path, before: int, moment: str) -> None:
+    """Carry on from ``folder``, and be killed in the middle of the next save."""
+    engine, state = _loaded(cell, folder)
+    take_steps(engine, state.step, 1)
+    with patch(f"web2gpt.checkpoint.save.{moment}", _die):
+        save(engine, folder, state.step + 1)
+
+
+def resume(cell: Cell, folder: Path, after: int, fault: str = "") -> dict[str, Any]:
+    """Load the newest checkpoint under ``cell``, and train ``after`` steps.
+
+    ``unequal`` names what does not read the same, to the bit, as it stands in the files.
+    ``fault``: a fault planted after loading, for the tests' own test.
+    """
+    engine, state = _loaded(cell, folder)
+    inner = EngineState(engine)
+    if fault == "lost moment":
+        name = "h.1.ln_1.bias"
+        inner.write("exp_avg", name, torch.zeros_like(inner.read("exp_avg", name)))
+    if fault == "wrong step count":
+        inner.optimizer_steps += 1
+    path, _ = newest_checkpoint(folder)
+    assert path is not None
+    with JoinedCheckpoint(path) as checkpoint:
+        unequal = [
+            f"{kind}/{name}"
+            for name, local in engine.tensors.items()
+            for kind in KINDS
+            if not torch.equal(
+                inner.read(kind, name).cpu(), cut(checkpoint.whole(kind, name), local.slice)
+            )
+        ]
+    counted = inner.optimizer_steps == state.optimizer_steps
+    wrong = faults(engine, state.optimizer_steps)
+    scaler = inner.loss_scaler == state.loss_scaler
+    results = take_steps(engine, state.step, after)
+    engine.close()
+    return results | {
+        "step": state.step,
+        "unequal": unequal,
+        "counted": counted and scaler,
+        "faults": wrong,
+    }
+
+
+def save(engine: Engine, folder: Path, step: int) -> None:
+    inner = EngineState(engine)
+    setup = engine.setup
+    samples = step * setup.train.global_batch_size
+    state = State(
+        step,
+        inner.optimizer_steps,
+        samples,
+        samples * MODEL.n_positions,
+        loss_scaler=inner.loss_scaler,
+    )
+    tokens = reference_tokens(MODEL.n_positions, setup.train.micro_batch_size, VOCAB)
+    save_checkpoint(engine, folder, "identity", state, tokens.to(setup.device), keep=2)
+
+
+def resave(cell: Cell, source: Path, target: Path) -> dict[str, Any]:
+    """Load under ``cell`` and save again at once, elsewhere."""
+    engine, state = _loaded(cell, source)
+    save(engine, target, state.step)
+    engine.close()
+    return {}
+
+
+def _loaded(cell: Cell, folder: Path) -> tuple[Engine, State]:
+    path, found = newest_checkpoint(folder)
+    assert path is not None, found
+    with JoinedCheckpoint(path) as checkpoint:
+        engine = Engine(cell.setup(device()), WholeWeights(checkpoint))
+        return engine, load_state(engine, checkpoint)
+
+
+def _die(*arguments: object, **rest: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,114 @@
+"""Planted faults: each makes a comparison fail, or is found by the trainer's own checks."""
+
+import math
+from typing import Any
+
+import pytest
+import rank_tasks
+from cells import STEPS, Cell
+from plain_loop import train_plainly
+from pool import Worlds
+
+RELATIVE = 1e-6
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        (Cell(tensor=2), "summed bias"),
+        (Cell(pipeline=2), "untied copy"),
+        (Cell(tensor=2), "padded row in the softmax"),
+        (Cell(tensor=2, sequence=True), "partial gradients of layer norms"),
+        (Cell(tensor=2, sequence=True), "wrong positions"),
+    ],
+    ids=str,
+)
+def test_a_planted_fault_shows_in_losses_or_norms(worlds: Worlds, cell: Cell, fault: str) -> None:
+    truth = train_plainly()
+    found = worlds[cell.size].run(rank_tasks.train, cell, fault)[0]
+    assert any(
+        found[key] != pytest.approx(truth[key], rel=10 * RELATIVE) for key in ("losses", "norms")
+    )
+    if fault == "untied copy":
+        assert (
+            "weight of wte.weight is not the same on the first and the last stage"
+            in found["faults"]
+        )
+    if fault == "partial gradients of layer norms":
+        assert "weight of h.0.ln_1.bias is not the same on tensor ranks" in found["faults"]
+
+
+TIED = "wte.weight is not the same on the first and the last stage"
+SHARED = "is not the same on tensor ranks"
+COPY = "the forward pass reads another ln_f.weight than the optimizer holds on rank 1"
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "name", "said"),
+    [
+        (Cell(tensor=2), "weight", "h.2.ln_1.bias", f"weight of h.2.ln_1.bias {SHARED}"),
+        (Cell(tensor=2, zero=3), "exp_avg", "wpe.weight", f"exp_avg of wpe.weight {SHARED}"),
+        (Cell(data=2), "copy", "ln_f.bias", "ln_f.bias is not the same on data ranks"),
+        (Cell(data=2), "copy", "ln_f.weight", COPY),
+        (Cell(pipeline=2), "exp_avg_sq", "wte.weight", f"exp_avg_sq of {TIED}"),
+        (Cell(pipeline=2, zero=0), "weight", "wte.weight", f"weight of {TIED}"),
+    ],
+    ids=str,
+)
+def test_one_bit_apart_is_found_and_named(
+    worlds: Worlds, cell: Cell, kind: str, name: str, said: str
+) -> None:
+    answers = worlds[cell.size].run(rank_tasks.find_drift, cell, kind, name)
+    assert len(set(answers)) == 1, "all ranks stop together"
+    assert said in answers[0]
+    assert "train: after step 1: " in answers[0]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(zero=0),
+        Cell(zero=3),
+        Cell(tensor=2),
+        Cell(pipeline=2, precision="bf16"),
+        pytest.param(Cell(precision="bf16", zero=2), marks=pytest.mark.long),
+        pytest.param(Cell(tensor=2, pipeline=2, zero=0), marks=pytest.mark.long),
+        pytest.param(Cell(offload=True), marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_nan_in_a_gradient_is_not_applied_and_every_rank_knows(worlds: Worlds, cell: Cell) -> None:
+    for result in worlds[cell.size].run(rank_tasks.meet_bad_gradient, cell, math.nan):
+        assert result["skipped"] == result["bad"] == [False, False, True, False, False]
+        require_recovery(result)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(precision="fp16"),
+        Cell(precision="fp16", pipeline=2),
+        pytest.param(Cell(precision="fp16", data=2, zero=2), marks=pytest.mark.long),
+        pytest.param(Cell(precision="fp16", data=2, zero=3), marks=pytest.mark.long),
+        pytest.param(Cell(precision="fp16", tensor=2, offload=True), marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_fp16_skips_an_overflow_says_so_and_recovers(worlds: Worlds, cell: Cell) -> None:
+    for result in worlds[cell.size].run(rank_tasks.meet_bad_gradient, cell, math.inf):
+        assert result["skipped"] == [False, False, True, False, False]
+        assert not any(result["bad"]), "a lower loss scale mends it"
+        assert result["scaler"]["cur_hysteresis"] == 1, "the next overflow halves the scale"
+        require_recovery(result)
+
+
+def require_recovery(result: dict[str, Any]) -> None:
+    assert result["same"], "the bad gradient was applied"
+    assert result["optimizer_steps"] == 4 and result["faults"] == []
+    assert all(map(math.isfinite, result["losses"]))
+    assert result["losses"][4] < result["losses"][0]
+
+
+def test_nothing_is_found_where_nothing_is_wrong(worlds: Worlds) -> None:
+    for result in worlds[2].run(rank_tasks.train, Cell(data=2)):
+        assert result["faults"] == [] and result["skipped"] == [False] * STEPS
