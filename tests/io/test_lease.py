@@ -133,7 +133,7 @@ def test_the_lease_of_a_killed_process_of_this_host_is_taken_over_at_once(tmp_pa
 def test_a_zombie_counts_as_dead(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert not module._started(process.pid)
+    assert not module.started(process.pid)
     process.wait()
 
 

@@ -126,3 +126,64 @@ def test_killed_while_publishing_each_output_is_absent_or_whole(tmp_path: Path) 
                 assert len({path.read_bytes() for path in targets}) == 1
         for path in targets[: chance.randrange(3)]:  # as the workflow engine would
             path.unlink(missing_ok=True)
+
+
+ORPHAN = """
+import os, sys, time
+from pathlib import Path
+from web2gpt.io.work import WorkFolder
+
+folder, output, go = map(Path, sys.argv[1:])
+with WorkFolder(folder, {"stage": "x"}) as work:
+    if work.is_published([output]):
+        print("found done")
+    else:
+        print("making", flush=True)
+        while not go.exists():
+            time.sleep(0.01)
+        draft = work.path / "draft"
+        draft.write_text("made once")
+        work.publish({draft: output})
+"""
+
+
+def test_what_outlived_its_workflow_is_put_back_when_the_next_one_deletes_it(
+    tmp_path: Path,
+) -> None:
+    script, output, go = tmp_path / "stage.py", tmp_path / "output", tmp_path / "go"
+    script.write_text(ORPHAN)
+    stage = [sys.executable, str(script), str(tmp_path / "work"), str(output), str(go)]
+    with subprocess.Popen(
+        ["sh", "-c", '"$@" & wait', "sh", *stage], stdout=subprocess.PIPE, text=True
+    ) as workflow:
+        assert workflow.stdout is not None
+        assert workflow.stdout.readline() == "making\n"
+        workflow.kill()
+    go.touch()
+    while not output.exists():
+        time.sleep(0.01)
+    while (tmp_path / "work" / "lease.json").exists():
+        time.sleep(0.01)
+    output.unlink()  # as the workflow engine does with what it takes for incomplete
+    again = subprocess.run(stage, capture_output=True, text=True, check=True)
+    assert again.stdout == "found done\n"
+    assert output.read_text() == "made once"
+    assert not (tmp_path / "work" / "kept").exists()
+
+
+def test_what_is_deleted_on_purpose_is_made_again(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    for _ in range(2):
+        with WorkFolder(tmp_path / "work", {"stage": "x"}) as work:
+            assert not work.is_published([output])
+            draft = work.path / "draft"
+            draft.write_text("made")
+            work.publish({draft: output})
+        output.unlink()
+
+
+def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    with WorkFolder(tmp_path, {"stage": "x"}):
+        (tmp_path / ".tmp-0123-shard").write_text("half")
+    with WorkFolder(tmp_path, {"stage": "x"}):
+        assert not (tmp_path / ".tmp-0123-shard").exists()

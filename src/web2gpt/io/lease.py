@@ -22,6 +22,7 @@ from typing import Any, Self
 import orjson
 
 from web2gpt.errors import LeaseError
+from web2gpt.io.processes import started
 
 HEARTBEAT = 5.0  # seconds between touches
 TIMEOUT = 60.0  # seconds of silence after which an owner on another host counts as dead
@@ -46,14 +47,14 @@ class Owner:
             socket.gethostname(),
             _boot_id(),
             os.getpid(),
-            _started(os.getpid()),
+            started(os.getpid()),
         )
 
     def is_known_dead(self) -> bool:
         """True only if this is our host and boot, and that very process is gone."""
         if (self.host, self.boot) != (socket.gethostname(), _boot_id()):
             return False
-        return not self.started or _started(self.pid) != self.started
+        return not self.started or started(self.pid) != self.started
 
 
 class Lease:
@@ -153,11 +154,13 @@ class Lease:
 
     def _beat(self) -> None:
         while not self._stop.wait(self._heartbeat):
-            if not self.is_held():
-                self._lost = True
-                return
-            with suppress(FileNotFoundError):  # the next look tells whether it is lost
+            try:
+                if not self.is_held():
+                    self._lost = True
+                    return
                 os.utime(self.path)
+            except OSError:  # a network file system's hiccup; the next look tells
+                continue
 
 
 def _read(path: Path) -> Owner | None:
@@ -177,12 +180,3 @@ def _boot_id() -> str:
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return ""
-
-
-def _started(pid: int) -> str:
-    """Start time of a process in clock ticks since boot; empty if it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
