@@ -9,7 +9,7 @@ from web2gpt.checkpoint.huggingface import load_model
 from web2gpt.config.outputs import SampleRun
 from web2gpt.sample import packed
 from web2gpt.sample.generate import Sampler
-from web2gpt.sample.packed import PackedLinear, pack, packs, projection
+from web2gpt.sample.packed import PackedLinear, TurnedLinear, pack, packs, projection
 
 PROMPTS = ["the cat", "s", "a hat and the other mat on the"]
 
@@ -19,9 +19,13 @@ def texts(twin: Any, model: Any, **settings: Any) -> list[str]:
     return [sampled.text for _, sampled in sorted(sampler.run(PROMPTS), key=lambda pair: pair[0])]
 
 
-def test_a_packed_model_gives_the_same_logits_and_texts(twin: Any) -> None:
+@pytest.mark.parametrize(("large", "kind"), [(1, PackedLinear), (1 << 18, TurnedLinear)])
+def test_a_packed_model_gives_the_same_logits_and_texts(
+    twin: Any, monkeypatch: pytest.MonkeyPatch, large: int, kind: type
+) -> None:
+    monkeypatch.setattr(packed, "LARGE", large)
     model = pack(load_model(twin.folder)[0])
-    assert any(isinstance(module, PackedLinear) for module in model.modules())
+    assert sum(isinstance(module, kind) for module in model.modules()) == 8
     tokens = torch.arange(1, 30)[None]
     with torch.inference_mode():
         logits = projection(model)(model.head.ln_f(model.hidden(tokens)))
@@ -39,7 +43,8 @@ def test_where_nothing_can_be_packed_the_layers_stay(
     assert not packs(torch.zeros(4, 4, device="meta"))
     monkeypatch.setattr(packed, "packs", lambda weight: False)
     model = pack(load_model(twin.folder)[0])
-    assert not any(isinstance(module, PackedLinear) for module in model.modules())
+    kinds = PackedLinear | TurnedLinear
+    assert not any(isinstance(module, kinds) for module in model.modules())
     settings = {"temperature": 0.0, "num_samples": 1, "max_new_tokens": 8}
     assert texts(twin, model, **settings) == texts(twin, twin.ours, **settings)
 
@@ -48,5 +53,6 @@ def test_where_nothing_can_be_packed_the_layers_stay(
 def test_any_number_of_rows_is_computed(rows: int) -> None:
     torch.manual_seed(0)
     weight, bias, x = torch.randn(33, 20), torch.randn(33), torch.randn(rows, 3, 20)
-    found = PackedLinear(weight, bias)(x)
-    torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
+    for kind in (PackedLinear, TurnedLinear):
+        found = kind(weight, bias)(x)
+        torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))

@@ -49,7 +49,9 @@ class CachedGPT2:
     def step(self, tokens: list[int], positions: list[int]) -> Tensor:
         """Logits (B, V) after one more token in each slot, at the position given for it."""
         place = torch.tensor(positions, device=self.device)  # (B,)
-        slots = torch.arange(len(positions), device=self.device)
+        written = place.view(-1, 1, 1, 1, 1).expand(
+            -1, *self.cache.shape[2:4], 1, self.cache.size(5)
+        )
         seen = max(positions) + 1
         mask = (torch.arange(seen, device=self.device) <= place[:, None])[:, None, None]
         embedding = self.model.embedding
@@ -58,7 +60,7 @@ class CachedGPT2:
         for layer, block in enumerate(self.blocks):
             q, k, v = block.attn.split(block.ln_1(x))  # each (B, nh, 1, hs)
             kept = self.cache[layer]
-            kept[slots, :, :, place] = torch.stack((k[:, :, 0], v[:, :, 0]), 1)
+            kept.scatter_(3, written, torch.stack((k, v), 1))
             keys, values = kept[:, :, :, :seen].unbind(1)  # each (B, nh, seen, hs)
             y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
             x = x + block.attn.join(y)
