@@ -4,10 +4,11 @@ import shlex
 import sys
 from pathlib import Path
 
+from web2gpt.config.fetch import PACE, Fetch
 from web2gpt.config.derive import shard_names, world_size
 from web2gpt.config.files import missing_files, source_files
 from web2gpt.config.length import Length
-from web2gpt.config.load import load_config
+from web2gpt.config.load import load_config, read_yaml
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError
@@ -22,8 +23,13 @@ def stop(*lines):
 
 
 def validated(values):
-    """The configuration as the package's own classes; every file it names must be there."""
+    """The configuration as the package's own classes; every file it names must be there.
+
+    Snakemake has merged the files by now: whether a key stands twice is seen in each by itself.
+    """
     try:
+        for file in map(Path, workflow.configfiles):
+            read_yaml(file)
         settings = load_config(values)
     except ConfigError as error:
         stop(*str(error).splitlines())
@@ -37,9 +43,7 @@ def validated(values):
 
 def enters_dedup(source):
     """Whether a source's documents go through dedup, clean and decontaminate."""
-    return source.kind in ("urls", "warc") or (
-        source.kind == "jsonl" and source.enter == "dedup"
-    )
+    return source.kind in ("urls", "warc") or (source.kind == "jsonl" and source.enter == "dedup")
 
 
 def left_out(cfg):
@@ -47,14 +51,10 @@ def left_out(cfg):
     kinds = {source.kind for source in cfg.input}
     reasons = {}
     if "urls" not in kinds:
-        reasons |= dict.fromkeys(
-            ("urls", "fetch"), "input has no source of the kind urls"
-        )
+        reasons |= dict.fromkeys(("urls", "fetch"), "input has no source of the kind urls")
     if kinds == {"tokens"}:
         documents = ("extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
-        reasons |= dict.fromkeys(
-            documents, "all sources of input are of the kind tokens"
-        )
+        reasons |= dict.fromkeys(documents, "all sources of input are of the kind tokens")
     elif not any(enters_dedup(source) for source in cfg.input):
         documents = ("dedup", "clean", "decontaminate")
         reasons |= dict.fromkeys(documents, "all sources of input enter at tokenize")
@@ -71,8 +71,7 @@ def before_each(cfg):
         order[1:3] = ["clean", "dedup"]
     stages = dict(zip(order[1:], order))
     return stages, {
-        stage: f"<data>/{folders[before]}/{{shard}}.jsonl.zst"
-        for stage, before in stages.items()
+        stage: f"<data>/{folders[before]}/{{shard}}.jsonl.zst" for stage, before in stages.items()
     }
 
 
@@ -100,9 +99,7 @@ def files_of_shard(shard):
     """The given files that a shard of archives or JSON lines reads: every n-th of its source."""
     source = SHARDS[shard]
     mates = [name for name, other in SHARDS.items() if other is source]
-    return [
-        str(file) for file in source_files(source)[mates.index(shard) :: len(mates)]
-    ]
+    return [str(file) for file in source_files(source)[mates.index(shard) :: len(mates)]]
 
 
 def url_lists(wildcards):
@@ -121,9 +118,7 @@ def extract_inputs(wildcards):
 def earlier_signatures(wildcards):
     """The signature files of earlier runs, whose documents are not to be repeated."""
     folders = [Path(folder) for folder in cfg.dedup.against]
-    return [
-        str(file) for folder in folders for file in sorted(folder.glob("*.parquet"))
-    ]
+    return [str(file) for folder in folders for file in sorted(folder.glob("*.parquet"))]
 
 
 def extract_source_flags(wildcards):
@@ -145,10 +140,7 @@ def final_documents(wildcards):
     if cfg.decontaminate.against:
         last = "<data>/decontaminated/{shard}.jsonl.zst"
     early = "<data>/documents/{shard}.jsonl.zst"
-    return [
-        (last if shard in DEDUP_SHARDS else early).format(shard=shard)
-        for shard in SHARDS
-    ]
+    return [(last if shard in DEDUP_SHARDS else early).format(shard=shard) for shard in SHARDS]
 
 
 def statistics_of_shards(wildcards):
@@ -161,23 +153,29 @@ def statistics_of_shards(wildcards):
 # Settings, folders and flags
 
 
-def settings(*sections, of=None, **values):
+def settings(*sections, of=None, stage=None, **values):
     """A stage's settings as JSON, with its version: what Snakemake watches for changes.
 
     One name gives that section, or those settings ``of`` it; several give an object of sections;
-    ``values`` are added.
+    ``values`` are added. The stage is the last section unless it is named.
     """
     dump = cfg.model_dump(mode="json")
-    chosen = (
-        dump[sections[0]]
-        if len(sections) == 1
-        else {name: dump[name] for name in sections}
-    )
+    chosen = dump[sections[0]] if len(sections) == 1 else {name: dump[name] for name in sections}
     if of is not None:
         chosen = {name: chosen[name] for name in of}
-    version = VERSIONS.get(sections[-1])
+    version = VERSIONS[stage or sections[-1]]
     text = json.dumps({"version": version, **chosen, **values}, ensure_ascii=False)
     return lambda wildcards: text
+
+
+def pace(wildcards):
+    """How fast a crawl goes, as flags. A resource, which Snakemake does not watch for changes:
+    another pace is no reason to crawl again.
+    """
+    values = cfg.fetch.model_dump(include=PACE)
+    return shlex.join(
+        f"--{name.replace('_', '-')}={value}" for name, value in sorted(values.items())
+    )
 
 
 def repeated(flag, name):
@@ -193,9 +191,7 @@ def repeated(flag, name):
 
 def named(flag, values):
     """Values by name for a shell command, each as ``flag NAME=VALUE``."""
-    text = " ".join(
-        f"{flag} {shlex.quote(f'{name}={value}')}" for name, value in values
-    )
+    text = " ".join(f"{flag} {shlex.quote(f'{name}={value}')}" for name, value in values)
     return lambda wildcards: text
 
 
@@ -215,8 +211,5 @@ def intermediate(path):
 
 
 def use_own_environment():
-    """Let the rules' commands find this very installation, unless conda or a container does."""
-    if not workflow.deployment_settings.deployment_method:
-        shell.prefix(
-            f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
-        )
+    """Let the rules' commands find the installation that runs Snakemake, activated or not."""
+    shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")

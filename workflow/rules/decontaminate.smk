@@ -1,25 +1,46 @@
 rule decontaminate_count:
-    """Count, over the whole corpus, the n-grams that evaluation sets contain."""
+    """Count in one shard the n-grams that evaluation sets contain."""
     input:
-        documents=expand(BEFORE["decontaminate"], shard=DEDUP_SHARDS),
+        documents=BEFORE["decontaminate"],
         against=cfg.decontaminate.against,
     output:
-        ngrams="<data>/decontaminated/ngrams.parquet",
+        ngrams=intermediate("<data>/decontaminated/counts/{shard}.parquet"),
     log:
-        "<data>/logs/decontaminate/count.log",
+        "<data>/logs/decontaminate/count-{shard}.log",
     benchmark:
-        "<data>/benchmarks/decontaminate_count.tsv"
+        "<data>/benchmarks/decontaminate_count/{shard}.tsv"
     conda:
         ENVIRONMENT
     params:
         settings=settings("decontaminate"),
-        documents=repeated("--documents", "documents"),
-        work=work("decontaminate_count"),
+        work=work("decontaminate_count/{shard}"),
     message:
-        "decontaminate: counting n-grams of the evaluation sets"
+        "decontaminate: counting in {wildcards.shard}"
     shell:
-        "web2gpt decontaminate count {params.documents} --output {output.ngrams:q}"
+        "web2gpt decontaminate count --documents {input.documents:q} --output {output.ngrams:q}"
         " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"
+
+
+rule decontaminate_add:
+    """Add up the counts of all shards: how often the whole corpus holds each n-gram."""
+    input:
+        counts=expand("<data>/decontaminated/counts/{shard}.parquet", shard=DEDUP_SHARDS),
+    output:
+        ngrams="<data>/decontaminated/ngrams.parquet",
+    log:
+        "<data>/logs/decontaminate/add.log",
+    benchmark:
+        "<data>/benchmarks/decontaminate_add.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        counts=repeated("--counts", "counts"),
+        work=work("decontaminate_add"),
+    message:
+        "decontaminate: n-grams of the whole corpus"
+    shell:
+        "web2gpt decontaminate add {params.counts} --output {output.ngrams:q}"
+        " --work {params.work:q} 2> {log:q}"
 
 
 rule decontaminate_shard:

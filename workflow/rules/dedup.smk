@@ -41,9 +41,7 @@ rule dedup_buckets:
     conda:
         ENVIRONMENT
     params:
-        settings=settings(
-            "dedup", of=(*SIGNATURE_SETTINGS, *BAND_SETTINGS, "against", "jobs")
-        ),
+        settings=settings("dedup", of=(*SIGNATURE_SETTINGS, *BAND_SETTINGS, "against", "jobs")),
         signatures=repeated("--signatures", "signatures"),
         part=lambda wildcards: int(wildcards.part),
         work=work("dedup_buckets/{part}"),

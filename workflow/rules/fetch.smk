@@ -14,8 +14,10 @@ rule fetch_shard:
         "<data>/benchmarks/fetch/{shard}.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        pace=pace,
     params:
-        settings=settings("fetch"),
+        settings=settings("fetch", of=[name for name in Fetch.model_fields if name not in PACE]),
         work=work("fetch/{shard}"),
     message:
         "fetch: {wildcards.shard}"
@@ -23,7 +25,7 @@ rule fetch_shard:
         "web2gpt fetch --urls {input.urls:q} --warc {output.warc:q}"
         " --outcomes {output.outcomes:q} --rejected {output.rejected:q}"
         " --stats {output.stats:q} --work {params.work:q}"
-        " --settings {params.settings:q} 2> {log:q}"
+        " --settings {params.settings:q} {resources.pace} 2> {log:q}"
 
 
 rule fetch:

@@ -7,7 +7,7 @@ rule config:
     conda:
         ENVIRONMENT
     params:
-        values=settings(*Config.model_fields),
+        values=settings(*Config.model_fields, stage="report"),
     message:
         "config: the resolved configuration"
     shell:
@@ -22,11 +22,7 @@ rule manifest:
         fetch=expand("<data>/fetch/{shard}.warc.gz", shard=URL_SHARDS),
         clusters=["<data>/dedup/clusters.parquet"] if DEDUP_SHARDS else [],
         corpus=[CORPUS, FRAMES] if SHARDS else [],
-        tokens=[
-            f"{prefix}{ending}"
-            for _, prefix in PREFIXES
-            for ending in (".bin", ".idx")
-        ],
+        tokens=[f"{prefix}{ending}" for _, prefix in PREFIXES for ending in (".bin", ".idx")],
         tokenizer="<data>/tokenizer/tokenizer.json",
         index="<run>/index/manifest.json",
         train="<run>/train/done.json",

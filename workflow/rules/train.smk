@@ -25,10 +25,10 @@ rule train:
         "<run>/logs/train.log",
     benchmark:
         "<run>/benchmarks/train.tsv"
+    retries: 3
     conda:
         ENVIRONMENT
     threads: world_size(cfg.parallel) * cfg.train.threads
-    retries: 3
     params:
         documents=repeated("--documents", "documents"),
         settings=settings("run", "model", "parallel", "optimizer", "schedule", "train"),

@@ -11,7 +11,7 @@ DEMO = Path("resources/demo")
 
 ENDINGS = {
     "urls": ("", ".gz", ".bz2", ".xz", ".zst"),
-    "warc": (".warc", ".warc.gz"),
+    "warc": tuple(f".warc{packed}" for packed in ("", ".gz", ".bz2", ".xz", ".zst")),
     "jsonl": tuple(
         f"{name}{packed}"
         for name in (".jsonl", ".json", ".ndjson")
@@ -32,7 +32,9 @@ def source_files(source: Source) -> list[Path]:
             files += sorted(
                 file
                 for file in path.rglob("*")
-                if file.is_file() and file.name.endswith(ENDINGS[source.kind])
+                if file.is_file()
+                and file.name.endswith(ENDINGS[source.kind])
+                and not file.name.startswith(".")
             )
         else:
             files.append(path)
@@ -45,6 +47,11 @@ def missing_files(config: Config) -> list[str]:
         f"{key}: {path}: no such file or folder; correct the path or put it there"
         for key, path in _named(config)
         if not path.is_relative_to(DEMO) and not path.exists()
+    ] + [
+        f"input.{source.name}.paths: no {source.kind} files (*{ENDINGS[source.kind][0]} …) in "
+        f"{', '.join(source.paths)}; correct the path or put them there"
+        for source in config.input
+        if not source_files(source)
     ]
 
 

@@ -35,6 +35,11 @@ def load_config(values: Mapping[str, Any]) -> Config:
 
 def read_config(path: Path) -> Config:
     """Validate the configuration in a YAML file."""
+    return load_config(read_yaml(path))
+
+
+def read_yaml(path: Path) -> dict[Any, Any]:
+    """The settings in a YAML file as they stand, not validated; no key may stand twice."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)
     except FileNotFoundError as error:
@@ -45,7 +50,7 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: no settings in it; write a mapping such as 'model: ...'.")
-    return load_config(values)
+    return values
 
 
 def parse_settings(kind: type[S], text: str) -> S:

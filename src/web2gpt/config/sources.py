@@ -36,7 +36,9 @@ class Source(Settings):
     @model_validator(mode="after")
     def _shard_name_is_free(self) -> "Source":
         if self.kind != "urls" and self.name == "urls":
-            raise ValueError("the name 'urls' is kept for the shards of URL sources")
+            raise ValueError("the name 'urls' is kept for the shards of URL sources; take another")
+        if self.kind == "tokens" and self.name == "corpus":
+            raise ValueError("the name 'corpus' is kept for the corpus made here; take another")
         return self
 
 
