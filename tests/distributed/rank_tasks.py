@@ -30,20 +30,15 @@ def build(cell: Cell) -> Engine:
     return Engine(cell.setup(device()), initial)
 
 
-def train(cell: Cell, fault: str = "", folder: Path | None = None) -> dict[str, Any]:
-    """Losses and norms of each step, then what the trainer's own checks find.
-
-    A ``folder`` gets a checkpoint of the end.
-    """
+def train(cell: Cell, fault: str = "", steps: int = STEPS) -> dict[str, Any]:
+    """Losses and norms of each step, then what the trainer's own checks find."""
     with fault_in_the_model(fault if fault != "untied copy" else ""):
         engine = build(cell)
         if fault == "untied copy":
             untie(engine)
-        results = take_steps(engine, 0, STEPS)
+        results = take_steps(engine, 0, steps)
         valid = engine.evaluate(micro_batches(engine, 99), cell.plan.accumulation)
-    wrong = faults(engine, STEPS - sum(results["skipped"]))
-    if folder:
-        save(engine, folder, STEPS)
+    wrong = faults(engine, steps - sum(results["skipped"]))
     engine.close()
     return results | {"valid": valid, "faults": wrong}
 
@@ -162,14 +157,6 @@ def save(engine: Engine, folder: Path, step: int) -> None:
     )
     tokens = reference_tokens(MODEL.n_positions, setup.train.micro_batch_size, VOCAB)
     save_checkpoint(engine, folder, "identity", state, tokens.to(setup.device), keep=2)
-
-
-def resave(cell: Cell, source: Path, target: Path) -> dict[str, Any]:
-    """Load under ``cell`` and save again at once, elsewhere."""
-    engine, state = _loaded(cell, source)
-    save(engine, target, state.step)
-    engine.close()
-    return {}
 
 
 def _loaded(cell: Cell, folder: Path) -> tuple[Engine, State]:

@@ -1,5 +1,7 @@
 """Dropout: the same masks in recomputation; equal over tensor ranks where activations are."""
 
+from typing import Any
+
 import pytest
 import rank_tasks
 from cells import Cell
@@ -17,12 +19,27 @@ from pool import Worlds
     ids=str,
 )
 def test_recomputation_draws_the_same_masks(worlds: Worlds, plain: Cell, recomputed: Cell) -> None:
-    before = worlds[plain.size].run(rank_tasks.train, plain)[0]
-    assert worlds[plain.size].run(rank_tasks.train, recomputed)[0] == before
-    assert before["losses"] != worlds[1].run(rank_tasks.train, Cell())[0]["losses"]
+    before = train(worlds, plain)
+    assert train(worlds, recomputed) == before
+    assert before["losses"] != train(worlds, Cell())["losses"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [Cell(pipeline=2, dropout=0.2), Cell(tensor=2, dropout=0.2, sequence=True)],
+    ids=str,
+)
+def test_all_copies_stay_equal_under_dropout(worlds: Worlds, cell: Cell) -> None:
+    assert train(worlds, cell)["faults"] == []
 
 
 def test_a_pipeline_draws_the_masks_of_one_process(worlds: Worlds) -> None:
-    alone = worlds[1].run(rank_tasks.train, Cell(dropout=0.2))[0]
-    staged = worlds[2].run(rank_tasks.train, Cell(pipeline=2, dropout=0.2))[0]
+    alone = train(worlds, Cell(dropout=0.2))
+    staged = train(worlds, Cell(pipeline=2, dropout=0.2))
     assert staged["losses"] == pytest.approx(alone["losses"], rel=1e-6)
+
+
+def train(worlds: Worlds, cell: Cell) -> dict[str, Any]:
+    """A few steps, as rank 0 tells them."""
+    results: dict[str, Any] = worlds[cell.size].run(rank_tasks.train, cell, "", 3)[0]
+    return results
