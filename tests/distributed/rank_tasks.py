@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -41,6 +42,12 @@ def train(cell: Cell, fault: str = "", steps: int = STEPS) -> dict[str, Any]:
     wrong = faults(engine, steps - sum(results["skipped"]))
     engine.close()
     return results | {"valid": valid, "faults": wrong}
+
+
+def train_and_look_at_imports(cell: Cell, module: str) -> bool:
+    """Whether training has loaded ``module``."""
+    train(cell, steps=1)
+    return module in sys.modules
 
 
 def train_by_sgd(cell: Cell, folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 import deepspeed
 from deepspeed.comm.torch import TorchBackend
+from deepspeed.runtime import compiler
 from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 from deepspeed.runtime.engine import DeepSpeedEngine
 from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler
@@ -19,6 +20,7 @@ from deepspeed.runtime.pipe.engine import PipelineEngine
 from deepspeed.runtime.pipe.module import PipelineModule
 from deepspeed.runtime.zero.stage3 import DeepSpeedZeroOptimizer_Stage3
 from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
+from deepspeed.runtime.zero.utils import is_zero_supported_optimizer
 from deepspeed.utils import groups
 
 from web2gpt.parallel.deepspeed_internals import SCALER_FIELDS
@@ -35,6 +37,12 @@ def test_it_is_the_version_that_was_read() -> None:
 def test_the_shared_memory_op_is_built_only_if_it_counts_as_compatible() -> None:
     text = Path(inspect.getfile(TorchBackend)).read_text()
     assert "deepspeed.ops.__compatible_ops__.get(builder.NAME, False)" in text
+
+
+def test_muon_is_imported_to_be_compared_with_and_compiles_itself() -> None:
+    text = source(is_zero_supported_optimizer)
+    assert "from deepspeed.runtime.zero.muon.muon_optimizer import" in text
+    assert "torch.compile" in Path(inspect.getfile(compiler)).read_text()
 
 
 def test_the_step_hook_stands_between_reduction_and_optimizer() -> None:
