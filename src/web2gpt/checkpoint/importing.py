@@ -8,9 +8,9 @@ states and schedules are left behind. What this model does not compute is refuse
 """
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -56,7 +56,7 @@ class Imported:
     weight: Callable[[str], Tensor]
     said: str  # what it is, for the summary
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return parameter_shapes(self.model, self.vocab_size)
 
@@ -76,7 +76,7 @@ class Imported:
                 f"{shards.folder}: states no checkpoint_version, which decides the order of "
                 "query_key_value; give --checkpoint-version (DeepSpeed's pipeline wrote 3)."
             )
-        joined = _JoinedShards(shards, model, vocab_size, version)
+        joined = _JoinedShards(shards, model, parameter_shapes(model, vocab_size), version)
         return cls(shards.folder, model, vocab_size, joined,
                    f"{shards.tensor} tensor ranks, version {version:g}")  # fmt: skip
 
@@ -101,11 +101,11 @@ class Imported:
 class _JoinedShards:
     shards: Shards
     model: Model
-    vocab_size: int
+    shapes: Mapping[str, tuple[int, ...]]
     version: float
 
     def __call__(self, name: str) -> Tensor:
-        shape = parameter_shapes(self.model, self.vocab_size)[name]
+        shape = self.shapes[name]
         tensors = self.shards.whole_pieces(name)
         if rule_of(name) == "replicated":
             pieces = [self.shards.pieces[name][rank][0] for rank in range(len(tensors))]

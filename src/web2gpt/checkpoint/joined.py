@@ -7,6 +7,7 @@ accounted for. Nothing is averaged and nothing is cut. Memory: the largest tenso
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,7 +45,7 @@ class JoinedCheckpoint:
     def __exit__(self, *rest: object) -> None:
         self._stack.close()
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Global name and shape of each parameter, in the order of the model."""
         return parameter_shapes(self.model, self.vocab_size)
