@@ -2,8 +2,8 @@
 
 Both draw from the same random weights with the same settings, in turns, so that a busy moment
 falls on both; the ratio is the median of the rounds' own ratios. On a machine that others use, the
-ratio of processor times (of one thread) says more than that of the clock: both are printed. Weights do not change the work, as
-long as no text ends early, which both are told.
+ratio of processor times (of one thread) says more than that of the clock: both are printed. Weights
+do not change the work, as long as no text ends early, which both are told.
 
     python tests/benchmarks/sample.py [--sizes demo 124m] [--rounds 5] [--threads 1]
 """
@@ -57,14 +57,15 @@ def main() -> None:
     logging.set_verbosity_error()
     results = {}
     print(
-        "model  way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all ratios"
+        "model  way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all"
     )
     for name in given.sizes:
         for way, row in compare(name, given.ways, given.rounds):
             results[f"{name}/{way}"] = row
             ratios = " ".join(f"{ratio:.2f}" for ratio in row["ratios"])
             print(f"{name:6} {way:7} {row['ours']:10,.1f} {row['theirs']:19,.1f} "
-                  f"{row['ratio']:15.2f} {row['processor_ratio']:18.2f}  {ratios}", flush=True)  # fmt: skip
+                  f"{row['ratio']:15.2f} {row['processor_ratio']:18.2f}  {ratios}",
+                  flush=True)  # fmt: skip
     print(json.dumps(results))
 
 

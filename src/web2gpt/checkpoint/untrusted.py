@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -50,6 +50,11 @@ class Contents:
     values: Mapping[str, Any]
     tensors: Path
 
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """What ``convert`` wrote."""
+        return cls(orjson.loads((folder / VALUES).read_bytes()), folder / TENSORS)
+
 
 def read_untrusted(paths: Sequence[Path], folder: Path) -> dict[Path, Contents]:
     """Tensors and plain values of torch files, put into ``folder``, by one child for all of them.
@@ -76,10 +81,7 @@ def read_untrusted(paths: Sequence[Path], folder: Path) -> dict[Path, Contents]:
         if child.returncode != REFUSED:
             last = f"{paths[min(progress.done, len(paths) - 1)]}: cannot be read ({last})."
         raise InputError(last)
-    return {
-        path: Contents(orjson.loads((place / VALUES).read_bytes()), place / TENSORS)
-        for path, place in places.items()
-    }
+    return {path: Contents.of(place) for path, place in places.items()}
 
 
 class Inert:
@@ -202,6 +204,12 @@ def _write(value: Any, folder: Path) -> None:
     (folder / VALUES).write_bytes(orjson.dumps(values))
 
 
+def convert(path: Path, folder: Path) -> None:
+    """Write the tensors and plain values of the torch file ``path`` to ``folder``: for the child,
+    which has limits. Raises ``RefusedError``, or whatever torch makes of a broken file."""
+    _write(_load(path), folder)
+
+
 def main(pairs: list[tuple[str, str]]) -> int:
     """The child's work, for (file, folder) each; gives its exit code. Prints each file when read,
     nothing else: messages go to standard error."""
@@ -215,7 +223,7 @@ def main(pairs: list[tuple[str, str]]) -> int:
     for file, folder in pairs:
         try:
             Path(folder).mkdir(parents=True)
-            _write(_load(Path(file)), Path(folder))
+            convert(Path(file), Path(folder))
         except RefusedError as error:
             message = str(error)
         except (UnpicklingError, RuntimeError, MemoryError, EOFError, LookupError, ValueError) as e:
