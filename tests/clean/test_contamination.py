@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from web2gpt.clean.contamination import count_ngrams, cut, find_spans
+from web2gpt.clean.contamination import add_counts, count_ngrams, cut, find_spans
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
 from web2gpt.clean.ngrams import NgramFinder
 from web2gpt.clean.words import folded_words, word_spans
@@ -210,3 +210,23 @@ def test_counting_goes_on_with_the_shard_at_which_it_was_stopped(tmp_path: Path)
     assert table["count"].to_pylist() == [100 + 2 + 3] * 3
     assert before.items() <= {path.name: path.stat().st_mtime_ns
                               for path in work.glob("counts-*")}.items()  # fmt: skip
+
+
+def test_counts_of_shards_add_up_to_those_of_the_corpus(tmp_path: Path) -> None:
+    (tmp_path / "set.txt").write_text(QUESTION + "\n")
+    documents = [document(number, f"{QUESTION}. " * number) for number in range(5)]
+    whole = count(tmp_path, documents, tmp_path / "set.txt")
+    parts = []
+    for number in range(5):
+        (tmp_path / str(number)).mkdir()
+        parts += [count(tmp_path / str(number), [documents[number]], tmp_path / "set.txt")]
+    flags = [word for path in parts for word in ("--counts", str(path))]
+    arguments = ["decontaminate", "add", *flags, "--output", str(tmp_path / "sum.parquet"),
+                 "--work", str(tmp_path / "work-sum")]  # fmt: skip
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert (tmp_path / "sum.parquet").read_bytes() == whole.read_bytes()
+    (tmp_path / "other.txt").write_text(QUESTION[4:] + "\n")
+    (tmp_path / "other").mkdir()
+    other = count(tmp_path / "other", documents, tmp_path / "other.txt")
+    with pytest.raises(InputError, match="counts other n-grams"):
+        add_counts([whole, other])

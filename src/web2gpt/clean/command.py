@@ -87,6 +87,33 @@ def decontaminate_count(
             print(f"decontaminate: {len(table):,} n-grams, {found:,} of them in the corpus")
 
 
+@decontaminate.command("add")
+def decontaminate_add(
+    *,
+    counts: Annotated[list[Path], typer.Option(help="what `count` wrote; once for each shard")],
+    output: Annotated[Path, typer.Option(help="n-grams and their counts, parquet")],
+    work: Work,
+) -> None:
+    """Add up counts of the same n-grams in several shards.
+
+    Example: web2gpt decontaminate add --counts a.parquet --counts b.parquet
+    --output ngrams.parquet --work work/add
+    """
+    from web2gpt.clean.contamination import add_counts, write_ngrams
+    from web2gpt.io.work import WorkFolder, file_states
+
+    _check_files(counts)
+    decides = {
+        "stage": "decontaminate_add",
+        "version": VERSIONS["decontaminate"],
+        "inputs": file_states(counts),
+    }
+    with WorkFolder(work, decides) as folder:
+        if not folder.is_published([output]):
+            write_ngrams(add_counts(counts), folder.path / output.name)
+            folder.publish({folder.path / output.name: output})
+
+
 @decontaminate.command("report")
 @with_settings(Decontaminate)
 def decontaminate_report(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
@@ -68,6 +69,24 @@ def _count_shard(path: Path, finder: NgramFinder, progress: ProgressLine) -> Cou
                 counts[match.ngram] += 1
         progress.advance()
     return counts
+
+
+def add_counts(paths: Sequence[Path]) -> pa.Table:
+    """The sum of tables of ``count_ngrams`` over parts of a corpus. Raises ``InputError`` if they
+    are not of the same n-grams."""
+    total = pq.read_table(paths[0])
+    for path in paths[1:]:
+        table = pq.read_table(path)
+        if not table["ngram"].equals(total["ngram"]):
+            raise InputError(
+                f"{path}: counts other n-grams than {paths[0]}; count all shards against the same "
+                "evaluation sets, with the same settings."
+            )
+        summed = pc.add(total["count"], table["count"])
+        total = total.set_column(
+            total.schema.get_field_index("count"), SCHEMA.field("count"), summed
+        )
+    return total
 
 
 def write_ngrams(table: pa.Table, path: Path) -> None:
