@@ -56,7 +56,7 @@ def main() -> None:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--text", type=Path, help="folder of HTML or text; none: Python's sources")
-    parser.add_argument("--megabytes", type=float, default=60, help="text to tokenize")
+    parser.add_argument("--megabytes", type=float, default=200, help="text to tokenize")
     parser.add_argument("--workers", type=int, default=2, help="threads, and the peer's processes")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peer", type=Path, help="checkout of NVIDIA/Megatron-LM")
