@@ -11,6 +11,7 @@ from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import parameter_shapes
 from web2gpt.train.counts import flops_per_token, parameter_count, rank_parameters
 from web2gpt.train.estimate import Situation, estimate_rows
+from web2gpt.train.estimating import Given, show_estimate
 from web2gpt.train.fitting import proposals, require_fit
 from web2gpt.train.memory import Case, Method, rank_memory, state_bytes, worst_memory
 
@@ -109,3 +110,14 @@ def test_the_table_has_every_kind() -> None:
         assert f"  {kind}" in rows
     assert rows["parameters"] == "34,720"
 
+
+def test_the_command_prints_the_table_and_refuses_what_does_not_fit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    section = {"micro_batch_size": 16, "global_batch_size": 64, "precision": "bf16"}
+    chosen = TrainStage(model=of_size("gpt2-xl"), parallel=Parallel(data=2), train=Train(**section))
+    with pytest.raises(ConfigError, match="What fits: "):
+        show_estimate(Given(None, None, None, None, 40.0, 300.0), chosen)
+    shown = capsys.readouterr().out
+    assert "1,557,611,200" in shown and "at 300 TFLOP/s" in shown and "40.00 GB" in shown
+    show_estimate(Given(None, None, None, None, 400.0, None), chosen)

@@ -198,3 +198,37 @@ def test_what_a_run_is_to_start_from_must_be_there_and_be_that_run(
     said = run.finish(other | {"optimizer": {"lr": 5e-3}}, code=1)
     assert "not the same run: optimizer changed" in said
     assert not run.identities
+
+
+@pytest.mark.long
+def test_when_its_time_is_over_it_saves_and_leaves(
+    data: Data, unbroken: Run, tmp_path: Path
+) -> None:
+    run = Run(data, tmp_path, PLANTED)
+    tries = 0
+    while (code := run.end(run.start(settings(exit_after=0.005)))) == 75:
+        tries += 1
+        assert tries < STEPS, run.said
+    assert code == 0, run.said
+    assert tries and run.curve() == unbroken.curve()
+
+
+@pytest.mark.long
+def test_asked_to_stop_before_it_listens_it_leaves_with_75(data: Data, tmp_path: Path) -> None:
+    run = Run(data, tmp_path)
+    process = run.start(settings())
+    run.wait_for(process, lambda: len(ranks_of(process)) == 2)
+    process.terminate()
+    assert run.end(process) == 75, run.said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("layout", [{"pipeline": 2}, {"data": 2, "zero": 3}, {"zero": 0}], ids=str)
+def test_ramp_bad_step_and_spike_are_the_same_under_other_layouts(
+    data: Data, unbroken: Run, tmp_path: Path, layout: dict[str, int]
+) -> None:
+    run = Run(data, tmp_path, PLANTED)
+    chosen = settings(micro_batch_size=1, timers=True) | {"parallel": layout}
+    run.finish(chosen)
+    assert run.losses() == pytest.approx(unbroken.losses(), rel=1e-5)
+    assert run.done["skipped_steps"] == 1

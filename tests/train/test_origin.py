@@ -1,0 +1,59 @@
+"""What a run may start from is said before any process is started."""
+
+from pathlib import Path
+
+import pytest
+
+from web2gpt.config.training import Train
+from web2gpt.errors import ConfigError
+from web2gpt.io.atomic import write_json
+from web2gpt.train.origin import check_origin, origin
+
+
+def checkpoint(folder: Path) -> Path:
+    path = folder / "step_00000004"
+    write_json(path / "index.json", {"identity": folder.name, "step": 4})
+    return path
+
+
+def test_a_checkpoint_is_known_by_identity_and_step(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path / "abc")
+    train = Train(continue_from=str(path), continue_mode="branch")
+    assert origin(train) == {"mode": "branch", "identity": "abc", "step": 4}
+    assert origin(Train()) is None
+
+
+def test_a_hugging_face_folder_is_known_by_its_contents_and_gives_weights_only(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    weights = Train(continue_from=str(tmp_path), continue_mode="weights")
+    before = origin(weights)
+    (tmp_path / "model.safetensors").write_bytes(b"y")
+    assert before != origin(weights)
+    with pytest.raises(ConfigError, match="weights only; set"):
+        origin(Train(continue_from=str(tmp_path)))
+
+
+@pytest.mark.parametrize("mode", ["extend", "branch", "weights"])
+def test_what_is_named_and_not_there_is_an_error(tmp_path: Path, mode: str) -> None:
+    nowhere = Train.model_validate(
+        {"continue_from": str(tmp_path / "step_00000004"), "continue_mode": mode}
+    )
+    with pytest.raises(ConfigError, match="is no checkpoint and no Hugging Face folder"):
+        origin(nowhere)
+
+
+def test_an_extension_changes_length_and_schedule_only(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path / "abc")
+    old = {"seed": 1, "steps": 4, "schedule": {"kind": "cosine"}, "optimizer": {"lr": 1.0}}
+    extends = Train(continue_from=str(path))
+    with pytest.raises(ConfigError, match="whether the run is the same"):
+        check_origin(extends, old)
+    write_json(path.parent / "identity.json", old)
+    check_origin(extends, old | {"steps": 9, "schedule": {"kind": "linear"}, "index": "longer"})
+    changed = old | {"seed": 2, "optimizer": {"lr": 2.0}}
+    with pytest.raises(ConfigError, match="seed, optimizer changed"):
+        check_origin(extends, changed)
+    check_origin(Train(continue_from=str(path), continue_mode="branch"), changed)
