@@ -1,7 +1,7 @@
 """Words and sentences for the rules of Gopher, C4 and FineWeb.
 
 ``simple`` is one regular expression: numbers, words, English contractions, each other character.
-``spacy`` is spaCy's blank English pipeline, which datatrove uses; it is a hundred times slower.
+``spacy`` is spaCy's blank English pipeline, which datatrove uses; it is 15 times slower.
 Sentences are counted by the rule of spaCy's sentencizer: one ends at a mark such as . ! ? and the
 next begins with the first word after it that is no punctuation.
 """
