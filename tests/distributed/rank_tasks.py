@@ -106,7 +106,7 @@ def save_then_go_on(cell: Cell, folder: Path, before: int, after: int) -> dict[s
     return results
 
 
-def die_in_a_save(cell: Cell, folder: Path, before: int, moment: str) -> None:
+def die_in_a_save(cell: Cell, folder: Path, moment: str) -> None:
     """Carry on from ``folder``, and be killed in the middle of the next save."""
     engine, state = _loaded(cell, folder)
     take_steps(engine, state.step, 1)
