@@ -29,17 +29,21 @@ def test_a_cleaning_threshold_remakes_cleaning_and_what_follows(rerun: Project) 
     changed(rerun, "clean", min_tokens=64)
     planned = rerun.planned("all")
     assert planned["clean_shard"] == 2
-    assert {"merge", "tokenizer", "tokenize", "index", "train", "sample"} <= set(planned)
-    assert not {"demo", "urls", "fetch_shard", "extract_shard", "dedup_remove"} & set(planned)
+    assert {"merge_corpus", "tokenizer", "tokenize_corpus", "index", "train", "sample"} <= set(
+        planned
+    )
+    assert not {"demo", "urls_select", "fetch_shard", "extract_shard", "dedup_remove"} & set(
+        planned
+    )
 
 
 @pytest.mark.parametrize(("section", "first"), [("dedup", "dedup_buckets"), ("model", "index")])
 def test_a_change_starts_at_its_own_stage(rerun: Project, section: str, first: str) -> None:
     changed(rerun, section, **{"dedup": {"threshold": 0.7}, "model": {"n_positions": 32}}[section])
     order = [
-        "urls fetch_shard extract_shard dedup_signatures dedup_buckets dedup_pairs",
+        "urls_select fetch_shard extract_shard dedup_signatures dedup_buckets dedup_pairs",
         "dedup_clusters dedup_remove clean_shard",
-        "merge tokenizer tokenize index train merge_checkpoint sample",
+        "merge_corpus tokenizer tokenize_corpus index train merge_checkpoint sample",
     ]
     chain = " ".join(order).split()
     planned = rerun.planned("all")

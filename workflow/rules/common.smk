@@ -144,9 +144,16 @@ def final_documents(wildcards):
 
 
 def statistics_of_shards(wildcards):
-    """The statistics of each shard that a stage handles."""
+    """The statistics of each shard that a stage handles; a stage of one job has one."""
     require(wildcards.stage)
-    shards = {"fetch": URL_SHARDS, "extract": SHARDS}.get(wildcards.stage, DEDUP_SHARDS)
+    shards = DEDUP_SHARDS
+    match wildcards.stage:
+        case "urls" | "merge" | "tokenize":
+            shards = [wildcards.stage]
+        case "fetch":
+            shards = URL_SHARDS
+        case "extract":
+            shards = SHARDS
     return expand(f"{DATA}/stats/{wildcards.stage}/{{shard}}.json", shard=shards)
 
 

@@ -2,6 +2,7 @@ rule fetch_shard:
     """Fetch one shard's URLs politely into a WARC file, with an outcome for each URL."""
     input:
         urls="<data>/urls/{shard}.tsv",
+        readable="<data>/stats/urls.json",
         site=[cfg.fetch.serve] if cfg.fetch.serve else [],
     output:
         warc="<data>/fetch/{shard}.warc.gz",

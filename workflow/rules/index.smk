@@ -3,6 +3,7 @@ rule index:
     input:
         tokens=[f"{prefix}{ending}" for _, prefix in PREFIXES for ending in (".bin", ".idx")],
         documents=["<data>/tokens/documents.parquet"] if SHARDS else [],
+        readable=["<data>/stats/tokenize.json"] if SHARDS else [],
         tokenizer="<data>/tokenizer/tokenizer.json",
     output:
         arrays=expand(

@@ -1,4 +1,4 @@
-rule merge:
+rule merge_corpus:
     """Join all documents into one corpus that is read frame by frame."""
     input:
         documents=final_documents,
@@ -7,9 +7,9 @@ rule merge:
         corpus="<data>/corpus/corpus.jsonl.zst",
         frames="<data>/corpus/corpus.frames.parquet",
         rejected="<data>/rejected/merge/merge.jsonl.zst",
-        stats="<data>/stats/merge.json",
+        stats="<data>/stats/merge/merge.json",
     log:
-        "<data>/logs/merge.log",
+        "<data>/logs/merge/merge.log",
     benchmark:
         "<data>/benchmarks/merge.tsv"
     conda:
@@ -25,3 +25,10 @@ rule merge:
         "web2gpt merge {params.documents} --corpus {output.corpus:q} --frames {output.frames:q}"
         " --rejected {output.rejected:q} {params.rejected_text} --stats {output.stats:q}"
         " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"
+
+
+rule merge:
+    """Join all documents into one corpus, and add up."""
+    input:
+        corpus="<data>/corpus/corpus.jsonl.zst",
+        stats="<data>/stats/merge.json",

@@ -3,6 +3,7 @@ rule tokenizer:
     input:
         corpus=[CORPUS] if SHARDS else [],
         frames=[FRAMES] if SHARDS else [],
+        readable=["<data>/stats/merge.json"] if SHARDS else [],
         given=[cfg.tokenizer.path] if cfg.tokenizer.path else [],
     output:
         tokenizer="<data>/tokenizer/tokenizer.json",
@@ -26,7 +27,7 @@ rule tokenizer:
         " --settings {params.settings:q} 2> {log:q}"
 
 
-rule tokenize:
+rule tokenize_corpus:
     """Turn the corpus into Megatron's indexed dataset of token ids."""
     input:
         corpus="<data>/corpus/corpus.jsonl.zst",
@@ -38,21 +39,32 @@ rule tokenize:
         manifest="<data>/tokens/corpus_text_document.manifest.json",
         documents="<data>/tokens/documents.parquet",
         rejected="<data>/rejected/tokenize/tokenize.jsonl.zst",
-        stats="<data>/stats/tokenize.json",
+        stats="<data>/stats/tokenize/tokenize.json",
     log:
-        "<data>/logs/tokenize.log",
+        "<data>/logs/tokenize/tokenize.log",
     benchmark:
         "<data>/benchmarks/tokenize.tsv"
     conda:
         ENVIRONMENT
     params:
         settings=settings("tokenize"),
+        rejected_text=REJECTED_TEXT,
         work=work("tokenize"),
     message:
         "tokenize: corpus into .bin and .idx"
     shell:
         "web2gpt tokenize --corpus {input.corpus:q} --frames {input.frames:q}"
         " --tokenizer {input.tokenizer:q} --bin {output.bin:q} --idx {output.idx:q}"
-        " --documents {output.documents:q} --rejected {output.rejected:q}"
+        " --documents {output.documents:q}"
+        " --rejected {output.rejected:q} {params.rejected_text}"
         " --stats {output.stats:q} --work {params.work:q} --workers {threads}"
         " --settings {params.settings:q} 2> {log:q}"
+
+
+rule tokenize:
+    """Turn the corpus into Megatron's indexed dataset, and add up."""
+    input:
+        bin="<data>/tokens/corpus_text_document.bin",
+        idx="<data>/tokens/corpus_text_document.idx",
+        documents="<data>/tokens/documents.parquet",
+        stats="<data>/stats/tokenize.json",

@@ -1,4 +1,4 @@
-rule urls:
+rule urls_select:
     """Keep the URLs worth fetching: well-formed, not blacklisted, once each; in shards."""
     input:
         lists=url_lists,
@@ -6,9 +6,9 @@ rule urls:
         urls="<data>/urls/clean.txt",
         shards=expand("<data>/urls/{shard}.tsv", shard=URL_SHARDS),
         rejected="<data>/rejected/urls/urls.jsonl.zst",
-        stats="<data>/stats/urls.json",
+        stats="<data>/stats/urls/urls.json",
     log:
-        "<data>/logs/urls.log",
+        "<data>/logs/urls/urls.log",
     benchmark:
         "<data>/benchmarks/urls.tsv"
     conda:
@@ -28,3 +28,10 @@ rule urls:
         "web2gpt urls {params.sources} --shards {params.shards} --output {params.folder:q}"
         " --rejected {output.rejected:q} --stats {output.stats:q} --work {params.work:q}"
         " --workers {threads} --settings {params.settings:q} 2> {log:q}"
+
+
+rule urls:
+    """Choose the URLs worth fetching, and add up."""
+    input:
+        urls="<data>/urls/clean.txt",
+        stats="<data>/stats/urls.json",

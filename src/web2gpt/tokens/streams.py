@@ -128,14 +128,15 @@ def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any
 
     Raises ``InputError`` if an id is not of the vocabulary.
     """
-    data, largest = dataset.data, -1
+    data, least, largest = dataset.data, 0, -1
     tokens_hash = blake2b(digest_size=32)
     for chunk in data.chunks():
         tokens_hash.update(chunk.data)
-        largest = max(largest, int(chunk.max()))
-    if largest >= vocabulary.size:
+        least, largest = min(least, int(chunk.min())), max(largest, int(chunk.max()))
+    if least < 0 or largest >= vocabulary.size:
         raise InputError(
-            f"{data.bin}: holds the id {largest}, but the tokenizer has {vocabulary.size} tokens; "
+            f"{data.bin}: holds the id {least if least < 0 else largest}, but the tokenizer has "
+            f"{vocabulary.size} tokens; "
             "it was made with another tokenizer: name that one with tokenizer.path."
         )
     return {
