@@ -45,12 +45,13 @@ class Rules:
             return Rejection("malformed")
         if len(given) < self._min_length:
             return Rejection("short", len(given))
-        host = self._hosts.get(url.host) or self._judge_host(url.host)
-        if isinstance(host, Rejection):
-            return host
-        if "." in url.path and (extension := extension_of(url.path)) in self._extensions:
+        _, host, _, path, _ = url
+        domain = self._hosts.get(host) or self._judge_host(host)
+        if isinstance(domain, Rejection):
+            return domain
+        if "." in path and (extension := extension_of(path)) in self._extensions:
             return Rejection("extension", extension)
-        return url, host
+        return url, domain
 
     def _judge_host(self, host: str) -> str | Rejection:
         """The registered domain of a host that may stay; remembered."""

@@ -77,20 +77,22 @@ def _parse_any(given: str) -> WebUrl | None:
 
 def duplicate_key(url: WebUrl) -> str:
     """What two URLs of the same page share, as far as can be told without fetching."""
-    host = url.host.removeprefix("www.")
-    port = f":{url.port}" if url.port else ""
-    query = _without_tracking(url.query) if url.query else ""
-    return f"{host}{port}{url.path.rstrip('/')}{query}"
+    _, host, port, path, query = url
+    place = f"{host.removeprefix('www.')}:{port}" if port else host.removeprefix("www.")
+    page = path.rstrip("/")
+    return f"{place}{page}{_without_tracking(query)}" if query else place + page
 
 
 def preference(url: WebUrl) -> int:
     """Rank among URLs with the same key, least first: https, then no slash at the path's end, then
     plain ampersands. What is still equal is decided by the least string."""
-    return (
-        4 * (not url.url.startswith("https:"))
-        + 2 * (url.path.endswith("/") and len(url.path) > 1)
-        + ("&amp;" in url.query)
-    )
+    address, _, _, path, query = url
+    rank = 0 if address.startswith("https:") else 4
+    if path.endswith("/") and path != "/":
+        rank += 2
+    if query and "&amp;" in query:
+        rank += 1
+    return rank
 
 
 def _without_tracking(query: str) -> str:
