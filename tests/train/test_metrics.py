@@ -1,8 +1,14 @@
 """Curves hold each step once, whatever was killed."""
 
+import importlib.util
 from pathlib import Path
 
+import pytest
+
+from web2gpt.config.training import Train
+from web2gpt.errors import ConfigError
 from web2gpt.train.metrics import CURVES, ROWS, Metrics, read_rows
+from web2gpt.train.tracker import check_tracker
 
 
 def test_rows_after_the_checkpoint_are_dropped_on_resume(tmp_path: Path) -> None:
@@ -27,3 +33,12 @@ def test_what_json_cannot_say_is_null(tmp_path: Path) -> None:
     metrics.add({"step": 1, "grad_norm": float("inf")})
     metrics.close()
     assert read_rows(tmp_path / ROWS)[0]["grad_norm"] is None
+
+
+def test_a_tracker_is_used_only_if_named_and_must_then_be_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    check_tracker(Train())
+    with pytest.raises(ConfigError, match="the package wandb is not installed"):
+        check_tracker(Train(wandb_project="gpt2"))

@@ -9,9 +9,12 @@ from typing import Any
 
 import orjson
 import pytest
+import torch
 from runs import PATIENCE, Run, is_gone, ranks_of
 from safetensors.numpy import load_file
 from tiny import STEPS, Data, settings
+
+from web2gpt.tokens.samples import Samples
 
 NAN_AT, SPIKE_AT, SKIPPED = 5, 23, (10, 11)
 PLANTED = f"nan:{NAN_AT},spike:{SPIKE_AT}"
@@ -232,3 +235,19 @@ def test_ramp_bad_step_and_spike_are_the_same_under_other_layouts(
     run.finish(chosen)
     assert run.losses() == pytest.approx(unbroken.losses(), rel=1e-5)
     assert run.done["skipped_steps"] == 1
+
+
+@pytest.mark.long
+def test_weights_of_a_hugging_face_folder_give_its_own_loss(data: Data, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 257, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).eval()
+    theirs.save_pretrained(tmp_path / "model")
+    run = Run(data, tmp_path / "run")
+    start = {"continue_from": str(tmp_path / "model"), "continue_mode": "weights"}
+    run.finish(settings(steps=1, **start))
+    tokens = torch.from_numpy(Samples(data.index, "train").batch(0, 2))
+    with torch.no_grad():
+        logits = theirs(tokens[:, :-1]).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+    assert run.losses() == pytest.approx([float(loss)], rel=1e-5)

@@ -17,7 +17,7 @@ from web2gpt.train.counts import (
     rank_parameters,
     recomputed_flops_per_token,
 )
-from web2gpt.train.memory import Case, Memory, rank_memory
+from web2gpt.train.memory import WORKSPACE, Case, Memory, rank_memory
 
 CHECKPOINT_BYTES = 12  # a parameter
 BYTES_PER_TOKEN = 4.3  # of English text, with some 50,000 tokens in the vocabulary
@@ -40,7 +40,8 @@ class Situation:
     vocab_size: int
     corpus_tokens: int | None = None
     gpu_bytes: float | None = None
-    tflops: float | None = None  # that a GPU really reaches
+    tflops: float | None = None  # that a process really reaches
+    on_gpu: bool = True  # else without CUDA's own memory
 
 
 def estimate_rows(stage: TrainStage, situation: Situation) -> list[Row]:
@@ -94,19 +95,23 @@ def _memory(stage: TrainStage, situation: Situation) -> Iterator[Row]:
         case = Case(stage.model, layout, stage.train, situation.vocab_size)
         memory = rank_memory(case, number)
         where = f", stage {number}" if layout.pipeline > 1 else ""
-        yield f"memory a GPU{where}", _gigabytes(memory.total)
-        yield from _kinds(memory)
+        whose, own = ("GPU", memory.total) if situation.on_gpu else ("process", memory.allocated)
+        yield f"memory a {whose}{where}", _gigabytes(own)
+        yield from _kinds(memory, situation.on_gpu)
     if situation.gpu_bytes:
         yield "the GPU has", _gigabytes(situation.gpu_bytes)
 
 
-def _kinds(memory: Memory) -> Iterator[Row]:
+def _kinds(memory: Memory, on_gpu: bool) -> Iterator[Row]:
     yield "  weights", _gigabytes(memory.weights)
     yield "  gradients", _gigabytes(memory.gradients)
     yield "  optimizer", _gigabytes(memory.optimizer)
     yield "  activations", _gigabytes(memory.activations)
     yield "  logits", _gigabytes(memory.logits)
-    yield "  buffers, CUDA", _gigabytes(memory.buffers)
+    if on_gpu:
+        yield "  buffers, CUDA", _gigabytes(memory.buffers)
+    else:
+        yield "  buffers", _gigabytes(memory.buffers - WORKSPACE)
     if memory.host:
         yield "  on the CPU", _gigabytes(memory.host)
 

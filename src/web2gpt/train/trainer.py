@@ -78,7 +78,9 @@ def _introduce(job: Job, device: torch.device, voice: Voice) -> None:
     stage = job.stage
     gpu = torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else None
     manifest = Samples(job.manifest, "train", check="none").manifest
-    situation = Situation(job.vocab_size, training_tokens(manifest), gpu)
+    situation = Situation(
+        job.vocab_size, training_tokens(manifest), gpu, on_gpu=device.type == "cuda"
+    )
     for line in format_rows(estimate_rows(stage, situation)):
         voice.say(f"  {line}")
     if gpu and stage.train.memory_check:
