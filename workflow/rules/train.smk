@@ -1,9 +1,5 @@
 rule train:
-    """Train GPT-2 under the configured layout; carries on from its last checkpoint.
-
-    Stopped by SIGTERM, SIGUSR1 or train.exit_after it ends with exit code 75, everything saved;
-    the retries carry on from there.
-    """
+    """Train GPT-2 under the configured layout; carries on from its last checkpoint."""
     input:
         index="<run>/index/manifest.json",
         arrays=expand(
@@ -25,6 +21,7 @@ rule train:
         "<run>/logs/train.log",
     benchmark:
         "<run>/benchmarks/train.tsv"
+    # Stopped by SIGTERM, SIGUSR1 or train.exit_after it ends with exit code 75, everything saved.
     retries: 3
     conda:
         ENVIRONMENT
