@@ -15,6 +15,7 @@ from web2gpt.dedup.corpus import Corpus
 from web2gpt.dedup.signature_files import SignatureFiles
 
 Numbers = NDArray[np.uint32]
+Halves = NDArray[np.uint64]
 NOBODY = np.uint32(0xFFFFFFFF)
 
 
@@ -39,36 +40,51 @@ def take_census(corpus: Corpus) -> Census:
     Of several documents with one id the first counts; ``merge`` makes errors of the others.
     """
     files = corpus.files
-    counts = _counted(corpus)
-    digests = _halves(files, "digest").with_row_index("number").filter(polars.Series(counts))
-    texts = (
-        digests.group_by("upper", "lower")
-        .agg(polars.col("number").min().alias("first"), polars.len().alias("copies"))
-        .sort("first")
-        .with_row_index("text")
-    )
-    pairs = digests.join(texts.select("upper", "lower", "text"), on=["upper", "lower"])
+    numbers = np.flatnonzero(_counted(corpus)).astype(np.uint32)
+    upper, lower = (half[numbers] for half in _halves(files, "digest"))
+    order, is_first = _grouped(upper, lower)
+    numbers = numbers[order]
+    starts = np.flatnonzero(is_first)
+    first = numbers[starts]
+    rank_of_group = np.empty(len(first), dtype=np.uint32)
+    by_appearance = np.argsort(first)
+    rank_of_group[by_appearance] = np.arange(len(first), dtype=np.uint32)
     text_of = np.full(files.count, NOBODY, dtype=np.uint32)
-    text_of[pairs["number"].to_numpy()] = pairs["text"].to_numpy()
-    first, copies = (texts[name].to_numpy().astype(np.uint32) for name in ("first", "copies"))
-    return Census(text_of, first, copies, files.own)
+    text_of[numbers] = rank_of_group[np.cumsum(is_first) - 1]
+    copies = np.diff(np.append(starts, len(numbers))).astype(np.uint32)
+    return Census(text_of, first[by_appearance], copies[by_appearance], files.own)
 
 
 def _counted(corpus: Corpus) -> NDArray[np.bool_]:
     """[documents] the first of each id, in this run and in earlier ones, that was not removed."""
-    own, count = corpus.files.own, corpus.files.count
-    documents = _halves(corpus.files, "id").with_row_index("number")
-    documents = documents.with_columns(is_own=polars.col("number") < own)
-    documents = documents.unique(["is_own", "upper", "lower"], keep="first")
-    removed = corpus.removed_before().with_columns(is_own=polars.lit(False))
-    documents = documents.join(removed, on=["is_own", "upper", "lower"], how="anti")
-    counts = np.zeros(count, dtype=bool)
-    counts[documents["number"].to_numpy()] = True
+    upper, lower = _halves(corpus.files, "id")
+    counts = np.zeros(corpus.files.count, dtype=bool)
+    own = corpus.files.own
+    for part in (slice(0, own), slice(own, None)):
+        order, is_first = _grouped(upper[part], lower[part])
+        counts[part][order[is_first]] = True
+    removed = corpus.removed_before()
+    if len(removed):
+        earlier = polars.DataFrame({"upper": upper[own:], "lower": lower[own:]}).with_row_index()
+        gone = earlier.join(removed, on=["upper", "lower"], how="semi")
+        counts[own:][gone["index"].to_numpy()] = False
     return counts
 
 
-def _halves(files: SignatureFiles, column: str) -> polars.DataFrame:
-    parts = [
-        polars.DataFrame({"upper": upper, "lower": lower}) for upper, lower in files.keys(column)
-    ]
-    return polars.concat(parts)
+def _grouped(upper: Halves, lower: Halves) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """An order that brings equal values together, each group in its former order, and where in it
+    a group begins."""
+    order = np.lexsort((lower, upper))
+    is_first = np.ones(len(order), dtype=bool)
+    upper, lower = upper[order], lower[order]
+    is_first[1:] = (upper[1:] != upper[:-1]) | (lower[1:] != lower[:-1])
+    return order, is_first
+
+
+def _halves(files: SignatureFiles, column: str) -> tuple[Halves, Halves]:
+    """A column of 16 bytes of all documents, as upper and lower halves."""
+    upper, lower = np.empty(files.count, np.uint64), np.empty(files.count, np.uint64)
+    for start, (some_upper, some_lower) in zip(files.starts, files.keys(column), strict=False):
+        upper[start : start + len(some_upper)] = some_upper
+        lower[start : start + len(some_lower)] = some_lower
+    return upper, lower
