@@ -81,7 +81,9 @@ def run(tmp_path: Path) -> Run:
     """Extract archives given as bytes; documents, rejected records, statistics."""
     count = iter(range(100))
 
-    def extract(*archives: bytes, flags: tuple[str, ...] = ()) -> tuple[list[Any], list[Any], Any]:
+    def extract(
+        *archives: bytes, source: str | None = "cc", flags: tuple[str, ...] = ()
+    ) -> tuple[list[Any], list[Any], Any]:
         folder = tmp_path / str(next(count))
         folder.mkdir()
         inputs = []
@@ -91,7 +93,8 @@ def run(tmp_path: Path) -> Run:
             inputs += ["--input", str(path)]
         names = ("documents", "rejected", "stats", "work")
         files = [word for name in names for word in (f"--{name}", str(folder / f"{name}.zst"))]
-        fixed = ["extract", "--kind", "warc", "--source", "cc", "--extractor", "resiliparse"]
+        fixed = ["extract", "--kind", "warc", "--extractor", "resiliparse"]
+        fixed += ["--source", source] if source else []
         CliRunner().invoke(app, [*fixed, *inputs, *files, *flags], catch_exceptions=False)
         results = (list(read_jsonl(folder / f"{name}.zst")) for name in names[:2])
         return (*results, read_json(folder / "stats.zst"))  # type: ignore[return-value]
@@ -126,12 +129,22 @@ def test_our_own_archives_name_the_url_of_the_list_and_its_source(run: Run) -> N
     archive = Archive()
     archive.response("http://a.example/asked", b"", status="302 Found", fields=fields)
     archive.response("http://b.example/got", html(1), fields=fields)
-    documents, rejected, stats = run(archive.content)
+    documents, rejected, stats = run(archive.content, source=None)
     (document,) = documents
     assert document["id"] == document_id("list", "http://a.example/asked")
     assert (document["url"], document["source"]) == ("http://a.example/asked", "list")
     assert rejected == [], "the fetcher has told of the redirect"
     assert (stats["in"], stats["figures"]["other_answers"]) == (1, 1)
+
+
+def test_an_archive_of_a_named_source_is_not_believed_about_its_source(run: Run) -> None:
+    fields = {"X-Requested-URL": "http://a.example/asked", "X-Source": "list"}
+    fields["WARC-Record-ID"] = "<urn:uuid:7>"
+    (document,), *_ = run(
+        Archive().response("http://b.example/got", html(1), fields=fields).content
+    )
+    assert document["id"] == document_id("cc", "<urn:uuid:7>")
+    assert (document["url"], document["source"]) == ("http://b.example/got", "cc")
 
 
 def test_only_html_answers_with_status_200_are_taken(run: Run) -> None:

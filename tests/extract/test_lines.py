@@ -102,8 +102,8 @@ def test_keys_of_the_source_are_used_also_nested(tmp_path: Path) -> None:
     }
     path = tmp_path / "oscar.jsonl"
     path.write_text(json.dumps(oscar))
-    keys = ("--text-key", "content", "--id-key", "warc_headers.warc-record-id",
-            "--url-key", "warc_headers.warc-target-uri")  # fmt: skip
+    keys = ("--keys.text", "content", "--keys.id", "warc_headers.warc-record-id",
+            "--keys.url", "warc_headers.warc-target-uri")  # fmt: skip
     documents, _, _ = run(tmp_path, [path], *keys)
     assert documents == [
         {"id": document_id("mine", "<urn:1>"), "url": "http://a.example/",
@@ -120,7 +120,7 @@ def test_second_record_with_an_id_is_an_error_of_that_record(tmp_path: Path) -> 
         {"id": 8, "text": "d"},
     ]
     path.write_text("\n".join(map(json.dumps, records)))
-    documents, rejected, stats = run(tmp_path, [path], "--id-key", "id")
+    documents, rejected, stats = run(tmp_path, [path], "--keys.id", "id")
     assert [document["text"] for document in documents] == ["a", "d"]
     assert [(bad["reason"], bad["line"]) for bad in rejected] == [("duplicate_id", 2), ("no_id", 3)]
     assert stats["errors"] == {"duplicate_id": 1, "no_id": 1}

@@ -122,15 +122,18 @@ def earlier_signatures(wildcards):
 
 
 def extract_source_flags(wildcards):
-    """Kind and name of a shard's source, and its keys, as flags of the command extract."""
+    """Kind and name of a shard's source as flags of the command extract."""
     source = SHARDS[wildcards.shard]
     if source is None:
         return "--kind warc"
-    flags = ["--kind", source.kind, "--source", source.name]
-    if source.kind == "jsonl":
-        keys = source.keys.model_dump(exclude_none=True)
-        flags += [part for name, key in keys.items() for part in (f"--{name}-key", key)]
-    return shlex.join(flags)
+    return shlex.join(["--kind", source.kind, "--source", source.name])
+
+
+def extract_settings(wildcards):
+    """The settings of extract, with the names of the fields in the shard's source."""
+    source = SHARDS[wildcards.shard]
+    keys = {"keys": source.keys.model_dump(mode="json")} if source else {}
+    return settings("extract", **keys)(wildcards)
 
 
 def final_documents(wildcards):

@@ -13,7 +13,7 @@ rule extract_shard:
     conda:
         ENVIRONMENT
     params:
-        settings=settings("extract"),
+        settings=extract_settings,
         source=extract_source_flags,
         inputs=repeated("--input", "files"),
         rejected_text=REJECTED_TEXT,

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from web2gpt.config.base import Real, Settings
+from web2gpt.config.sources import Keys
 
 
 class Extract(Settings):
@@ -22,6 +23,12 @@ class Extract(Settings):
         "their bytes then differ from crawl to crawl",
     )
     max_bytes: int = Field(16 << 20, ge=1, description="largest page, in bytes")
+
+
+class ExtractRun(Extract):
+    """What the command extract needs: the section, and the names of a source's fields."""
+
+    keys: Keys = Keys()
 
 
 class Merge(Settings):

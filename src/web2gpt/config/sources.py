@@ -15,6 +15,9 @@ class Keys(Settings):
     text: str = Field("text", description="field that holds the text")
     id: str | None = Field(None, description="field of the record's own id; none: file and line")
     url: str | None = Field("url", description="field of the address, if there is one")
+    carry: tuple[str, ...] = Field(
+        (), description="further fields that documents keep, for dedup's keep rule"
+    )
 
 
 class Source(Settings):

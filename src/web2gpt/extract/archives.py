@@ -36,7 +36,9 @@ class Skipped:
 def extract_archives(job: ShardJob, source: str | None, settings: Extract, workers: int) -> None:
     """Extract the pages of the job's WARC files into its documents, in the files' order."""
     seen = SeenIds()
-    records = _without_hops(job, _records(job, settings.max_bytes))
+    records = _records(job, settings.max_bytes)
+    if source is None:
+        records = _without_hops(job, records)
     limits = (float(settings.timeout), settings.memory, workers)
     with ExtractorPool(settings.extractor, *limits) as pool:
         for (document, judged), result in pool.map(
@@ -93,11 +95,14 @@ def _pages(
 
 
 def _identify(record: Response | BadRecord, source: str | None) -> Document:
-    """id, url and source of a record; ours carry the URL of the list and its source."""
-    fetched = record.requested_url if isinstance(record, Response) else None
-    named = record.source if isinstance(record, Response) else None
+    """id, url and source of a record. Without a given source the archive is this run's own, whose
+    records carry the URL of the list and its source; what another one claims of itself is not
+    believed.
+    """
+    own = record if source is None and isinstance(record, Response) else None
+    fetched = own.requested_url if own else None
+    name = (own.source if own else source) or ""
     key = fetched or record.record_id or f"{record.file}:{record.offset}"
-    name = named or source or ""
     url = fetched or record.url
     document = {"id": document_id(name, key), "url": url and writable(url), "source": name}
     where = {"file": record.file, "offset": record.offset}

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from web2gpt.config.documents import Extract
+from web2gpt.config.documents import ExtractRun
 from web2gpt.config.flags import with_settings
-from web2gpt.config.sources import Keys
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError
 
@@ -20,7 +19,7 @@ class Kind(StrEnum):
     JSONL = "jsonl"
 
 
-@with_settings(Extract)
+@with_settings(ExtractRun)
 def extract(
     *,
     kind: Annotated[Kind, typer.Option(help="what the inputs are")],
@@ -35,13 +34,8 @@ def extract(
     workers: Annotated[
         int, typer.Option(min=1, help="processes that extract pages; no result depends on it")
     ] = 1,
-    text_key: Annotated[str, typer.Option(help="jsonl: field that holds the text")] = "text",
-    id_key: Annotated[
-        str | None, typer.Option(help="jsonl: field of the record's own id; none: file and line")
-    ] = None,
-    url_key: Annotated[str | None, typer.Option(help="jsonl: field of the address")] = "url",
     rejected_text: Annotated[bool, typer.Option(help="keep the text of rejected records")] = False,
-    settings: Extract,
+    settings: ExtractRun,
 ) -> None:
     """Extract the main text of archived pages, or read the texts of JSON lines.
 
@@ -55,13 +49,11 @@ def extract(
     _check_files(input)
     if kind is Kind.JSONL and source is None:
         raise ConfigError("--source: JSON lines do not say which source they are of; name one.")
-    keys = Keys(text=text_key, id=id_key, url=url_key or None)
     decides = {
         "version": VERSIONS["extract"],
         "kind": kind.value,
         "source": source,
         "settings": settings.model_dump(mode="json"),
-        "keys": keys.model_dump(),
     }
     files = ShardFiles(tuple(input), documents, rejected, stats, work)
     unit = "pages" if kind is Kind.WARC else "records"
@@ -69,7 +61,7 @@ def extract(
         if job.needed and kind is Kind.WARC:
             extract_archives(job, source, settings, workers)
         elif job.needed:
-            extract_lines(job, source or "", keys)
+            extract_lines(job, source or "", settings.keys)
 
 
 def _check_files(paths: list[Path]) -> None:

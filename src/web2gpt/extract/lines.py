@@ -19,6 +19,7 @@ from web2gpt.web.ids import document_id
 from web2gpt.web.text import writable
 
 CARRIED = ("title", "date", "language", "crawled")
+OWN = ("id", "url", "text", "source")  # fields of a document that a record cannot set
 
 
 class UnreadableError(Exception):
@@ -67,13 +68,22 @@ def _document(line: bytes, source: str, keys: Keys, place: str) -> Document:
         raise UnreadableError("no_id")
     url = _value(record, keys.url) if keys.url else None
     carried = {name: record[name] for name in CARRIED if isinstance(record.get(name), str)}
+    carried |= {name: record[name] for name in keys.carry if _is_plain(record.get(name))}
     return {
         "id": document_id(source, str(own)),
         "url": writable(url) if isinstance(url, str) else None,
         "text": writable(text),
         "source": source,
-        **{name: writable(value) for name, value in carried.items()},
+        **{
+            name: writable(value) if isinstance(value, str) else value
+            for name, value in carried.items()
+            if name not in OWN
+        },
     }
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _parse(line: bytes) -> dict[str, Any]:
