@@ -1,6 +1,6 @@
 """Faults planted in a real run: this folder on PYTHONPATH, and the faults in WEB2GPT_PLANTED.
 
-One or several of, joined by commas: ``nan:STEP`` (a gradient becomes NaN on rank 0),
+One or several of, joined by commas: ``nan:STEP`` (a gradient becomes NaN where it is held),
 ``hang:STEP`` (the last rank never comes to the step), ``spike:STEP`` (the loss is told ten too
 high). Python loads this file by itself; it waits for the trainer to be imported.
 """
@@ -41,7 +41,7 @@ def plant(trainer):
         if number in at.get("hang", ()) and rank == last:
             time.sleep(3600)
         hook = None
-        if number in at.get("nan", ()) and rank == 0:
+        if number in at.get("nan", ()) and BAD_PARAMETER in self.engine.tensors:
             parameter = self.engine.tensors[BAD_PARAMETER].parameter
             hook = parameter.register_hook(lambda gradient: gradient * float("nan"))
         if number in at.get("spike", ()):
