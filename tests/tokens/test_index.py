@@ -131,6 +131,13 @@ def test_an_empty_part_and_many_epochs_are_announced(
     assert "longer than the data" in said
 
 
+def test_nothing_to_train_on_is_refused(make_pair: MakePair, build: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match="nothing to train on"):
+        build([("corpus", make_pair("none", []))])
+    with pytest.raises(InputError, match="nothing to train on"):
+        build([("corpus", make_pair("data", documents(0, 9)))], split="0,1,1")
+
+
 def test_identity_follows_contents_and_settings_but_not_paths(
     make_pair: MakePair, build: Callable[..., Path]
 ) -> None:
@@ -183,6 +190,8 @@ def test_ids_beyond_the_vocabulary_and_damage_are_refused(
 ) -> None:
     with pytest.raises(InputError, match="another tokenizer"):
         build([("corpus", make_pair("data", [[300, 0]] * 9))])
+    with pytest.raises(InputError, match="the id -1"):
+        build([("corpus", make_pair("below", [[-1, 0]] * 9, code=4))])
     prefix = make_pair("cut", documents(0, 9))
     prefix.with_suffix(".bin").write_bytes(b"\1\0")
     with pytest.raises(InputError, match="cut short"):

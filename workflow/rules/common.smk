@@ -95,6 +95,12 @@ def shards_of(cfg):
 # Inputs that depend on the kind of a source
 
 
+def literally(paths):
+    """Files that the configuration names, as an input: braces in a name are no wildcards."""
+    files = [str(path) for path in paths if path is not None]
+    return lambda wildcards: files
+
+
 def files_of_shard(shard):
     """The given files that a shard of archives or JSON lines reads: every n-th of its source."""
     source = SHARDS[shard]

@@ -2,7 +2,7 @@ rule decontaminate_count:
     """Count in one shard the n-grams that evaluation sets contain."""
     input:
         documents=BEFORE["decontaminate"],
-        against=cfg.decontaminate.against,
+        against=literally(cfg.decontaminate.against),
     output:
         ngrams=intermediate("<data>/decontaminated/counts/{shard}.parquet"),
     log:

@@ -5,8 +5,8 @@ rule evaluate:
         config="<run>/model/config.json",
         tokenizer="<run>/model/tokenizer.json",
         index="<run>/index/manifest.json",
-        texts=list(cfg.evaluate.texts),
-        cloze=list(cfg.evaluate.cloze),
+        texts=literally(cfg.evaluate.texts),
+        cloze=literally(cfg.evaluate.cloze),
     output:
         evaluation="<run>/evaluation/evaluation.json",
     log:

@@ -3,7 +3,7 @@ rule fetch_shard:
     input:
         urls="<data>/urls/{shard}.tsv",
         readable="<data>/stats/urls.json",
-        site=[cfg.fetch.serve] if cfg.fetch.serve else [],
+        site=literally([cfg.fetch.serve]),
     output:
         warc="<data>/fetch/{shard}.warc.gz",
         outcomes="<data>/fetch/{shard}.outcomes.jsonl.zst",

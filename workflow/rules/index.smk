@@ -1,7 +1,7 @@
 rule index:
     """Decide which documents are trained on, and in which order."""
     input:
-        tokens=[f"{prefix}{ending}" for _, prefix in PREFIXES for ending in (".bin", ".idx")],
+        tokens=literally(PAIRS),
         documents=["<data>/tokens/documents.parquet"] if SHARDS else [],
         readable=["<data>/stats/tokenize.json"] if SHARDS else [],
         tokenizer="<data>/tokenizer/tokenizer.json",

@@ -17,12 +17,12 @@ rule config:
 rule manifest:
     """Write down versions, and the hashes of inputs and artifacts."""
     input:
-        sources=[str(file) for source in cfg.input for file in source_files(source)],
+        sources=literally(file for source in cfg.input for file in source_files(source)),
         urls=["<data>/urls/clean.txt"] if URL_SHARDS else [],
         fetch=expand("<data>/fetch/{shard}.warc.gz", shard=URL_SHARDS),
         clusters=["<data>/dedup/clusters.parquet"] if DEDUP_SHARDS else [],
         corpus=[CORPUS, FRAMES] if SHARDS else [],
-        tokens=[f"{prefix}{ending}" for _, prefix in PREFIXES for ending in (".bin", ".idx")],
+        tokens=literally(PAIRS),
         tokenizer="<data>/tokenizer/tokenizer.json",
         index="<run>/index/manifest.json",
         train="<run>/train/done.json",

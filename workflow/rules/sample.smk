@@ -4,7 +4,7 @@ rule sample:
         model="<run>/model/model.safetensors",
         config="<run>/model/config.json",
         tokenizer="<run>/model/tokenizer.json",
-        prompts=[cfg.sample.prompts_file] if cfg.sample.prompts_file else [],
+        prompts=literally([cfg.sample.prompts_file]),
     output:
         samples="<run>/samples/samples.jsonl",
         text="<run>/samples/samples.txt",

@@ -4,7 +4,7 @@ rule tokenizer:
         corpus=[CORPUS] if SHARDS else [],
         frames=[FRAMES] if SHARDS else [],
         readable=["<data>/stats/merge.json"] if SHARDS else [],
-        given=[cfg.tokenizer.path] if cfg.tokenizer.path else [],
+        given=literally([cfg.tokenizer.path]),
     output:
         tokenizer="<data>/tokenizer/tokenizer.json",
         manifest="<data>/tokenizer/manifest.json",

@@ -1,12 +1,12 @@
 """``web2gpt config``: check a configuration, show it with its defaults, print its schema."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from web2gpt.config.files import missing_files
+from web2gpt.config.flags import parse_object
 from web2gpt.config.load import dump_config, load_config, read_config
 from web2gpt.config.schema import schema_text
 from web2gpt.errors import ConfigError
@@ -57,6 +57,4 @@ def resolve(
 
     Example: web2gpt config resolve --settings '{"input": [...]}' --output config.yaml
     """
-    values = json.loads(settings)
-    values.pop("version", None)
-    write_text(output, dump_config(load_config(values)))
+    write_text(output, dump_config(load_config(parse_object(settings))))

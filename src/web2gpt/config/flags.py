@@ -29,7 +29,7 @@ def with_settings(kind: type[Settings]) -> Callable[[Command], Command]:
 
         @functools.wraps(function)
         def command(**values: Any) -> None:
-            given = _parse(values.pop("settings"))
+            given = parse_object(values.pop("settings"))
             for parameter, (path, _) in fields.items():
                 value = values.pop(parameter)
                 if value is not None:
@@ -98,7 +98,8 @@ def _parameter(name: str, kind: Any, text: str, flag: str) -> inspect.Parameter:
     )
 
 
-def _parse(text: str | None) -> dict[str, Any]:
+def parse_object(text: str | None) -> dict[str, Any]:
+    """The settings in ``--settings``. Raises ``ConfigError`` if that is no JSON object."""
     try:
         given = json.loads(text or "{}")
     except json.JSONDecodeError as error:

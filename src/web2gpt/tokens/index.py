@@ -16,6 +16,7 @@ import orjson
 
 from web2gpt.config.tokens import IndexRun
 from web2gpt.config.versions import VERSIONS
+from web2gpt.errors import InputError
 from web2gpt.io.atomic import write_json
 from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.tokens.blend import blend_orders, blend_sequence
@@ -90,11 +91,13 @@ def _make(inputs: IndexInputs, settings: IndexRun, folder: Path) -> dict[str, An
     )
     held_out = held_out_documents(datasets)
     divisions = [divide(stream, held_out, settings.split) for stream in streams]
-    order, shares = _train_order(streams, divisions, lengths, settings)
+    parts = _parts(streams, divisions)
+    _check_not_empty(parts["train"], lengths, settings)
+    train_order, shares = _train_order(streams, divisions, lengths, settings)
     splits = {}
-    for split, documents in _parts(streams, divisions).items():
+    for split, documents in parts.items():
         is_train = split == "train"
-        order = order if is_train else _pass_order(documents, lengths, settings)
+        order = train_order if is_train else _pass_order(documents, lengths, settings)
         wanted = settings.train_samples if is_train else len(order.shuffle)
         facts = _facts(documents, lengths, order, wanted, settings.sequence_length)
         splits[split] = facts | {"files": _save(order, folder, split)}
@@ -111,6 +114,15 @@ def _make(inputs: IndexInputs, settings: IndexRun, folder: Path) -> dict[str, An
         "splits": splits,
     }
     return {"identity": identity_of(manifest)} | manifest
+
+
+def _check_not_empty(train: Array, lengths: Array, settings: IndexRun) -> None:
+    """Raise ``InputError`` if there is nothing to train on."""
+    if not int(lengths[train].sum()):
+        raise InputError(
+            f"nothing to train on: the split {settings.split!r} of {len(lengths):,} documents leaves "
+            "none, or none with tokens, to train; stats/*.json tell where documents were lost."
+        )
 
 
 def identity_of(manifest: Mapping[str, Any]) -> str:
