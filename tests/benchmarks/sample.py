@@ -56,9 +56,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     logging.set_verbosity_error()
     results = {}
-    print(
-        "model  way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all"
-    )
+    print("model  way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all")
     for name in given.sizes:
         for way, row in compare(name, given.ways, given.rounds):
             results[f"{name}/{way}"] = row

@@ -53,9 +53,7 @@ def test_samples_count_through_a_ramp() -> None:
 
 
 def test_only_one_length_can_be_given() -> None:
-    with pytest.raises(
-        ConfigError, match="not by steps = 5 and tokens = 9; set"
-    ):
+    with pytest.raises(ConfigError, match="not by steps = 5 and tokens = 9; set"):
         parse_settings(Train, '{"steps": 5, "tokens": 9}')
 
 

@@ -120,8 +120,8 @@ def _check_not_empty(train: Array, lengths: Array, settings: IndexRun) -> None:
     """Raise ``InputError`` if there is nothing to train on."""
     if not int(lengths[train].sum()):
         raise InputError(
-            f"nothing to train on: the split {settings.split!r} of {len(lengths):,} documents leaves "
-            "none, or none with tokens, to train; stats/*.json tell where documents were lost."
+            f"nothing to train on: of {len(lengths):,} documents, the split {settings.split!r} "
+            "leaves none with tokens to train; stats/*.json tell where documents were lost."
         )
 
 
