@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Self
 
 import orjson
@@ -65,17 +66,20 @@ def read_untrusted(paths: Sequence[Path], folder: Path) -> dict[Path, Contents]:
     pairs = [(str(path.absolute()), str(place.absolute())) for path, place in places.items()]
     command = [sys.executable, "-I", "-m", __name__]
     with (
+        TemporaryFile() as errors,  # a pipe that nobody empties would stop a child with much to say
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
         ) as child,
         ProgressLine("read", unit="files", total=len(pairs)) as progress,
     ):
-        assert child.stdin and child.stdout and child.stderr
+        assert child.stdin and child.stdout
         with child.stdin:
             child.stdin.write(orjson.dumps(pairs))
         for line in child.stdout:
             progress.advance(note=Path(line.decode().strip()).name)
-        said = child.stderr.read().decode(errors="replace").strip().splitlines()
+        child.wait()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()
     if child.returncode:
         last = said[-1] if said else "no message"
         if child.returncode != REFUSED:

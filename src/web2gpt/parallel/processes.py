@@ -23,7 +23,7 @@ def meeting_by_file(path: Path, rank: int, size: int) -> Store:
     ``path`` must not exist from before. No port is chosen ahead, so none can be taken meanwhile.
     """
     if rank == 0:
-        store = TCPStore(LOCAL, 0, size, is_master=True, wait_for_workers=False)
+        store = TCPStore(LOCAL, 0, size, is_master=True, wait_for_workers=False, timeout=TIMEOUT)
         write_text(path, str(store.port))
         return store
     start = time.monotonic()
@@ -31,7 +31,7 @@ def meeting_by_file(path: Path, rank: int, size: int) -> Store:
         if time.monotonic() - start > TIMEOUT.total_seconds():
             raise TimeoutError(f"{path}: rank 0 did not come")
         time.sleep(0.02)
-    return TCPStore(LOCAL, int(path.read_text()), size, is_master=False)
+    return TCPStore(LOCAL, int(path.read_text()), size, is_master=False, timeout=TIMEOUT)
 
 
 def meeting_by_address(address: str, rank: int, size: int) -> Store:

@@ -118,6 +118,7 @@ def _published(output: Path) -> list[Path]:
 
 def _publish(work: WorkFolder, job: Job, output: Path) -> None:
     """Move done.json to its place, and copies of the curves."""
+    work.check()
     shutil.rmtree(output / CURVES, ignore_errors=True)
     shutil.copyfile(job.run_folder / METRICS, work.path / METRICS)
     shutil.copytree(job.run_folder / CURVES, work.path / CURVES, dirs_exist_ok=True)
