@@ -4,6 +4,7 @@
 #   make test-peers   the comparisons with other people's software, which goes to .venv-peers/
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c envs/constraints.txt
 
 .PHONY: run test test-all test-peers lint clean
@@ -12,10 +13,10 @@ run: .venv/run
 	$(BIN)/snakemake --cores all all
 
 test: .venv/test
-	$(BIN)/pytest -m "not long and not peers and not cluster and not page"
+	$(PYTEST) -m "not long and not peers and not cluster and not page"
 
 test-all: .venv/test
-	$(BIN)/pytest -m "not peers and not cluster and not page"
+	$(PYTEST) -m "not peers and not cluster and not page"
 
 test-peers: .venv-peers/.ok
 	.venv-peers/bin/python -m pytest -m peers

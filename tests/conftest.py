@@ -1,0 +1,11 @@
+"""Tests run on two cores: a file's tests stay together, so that what they share is made once."""
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Hand each file to one process whole; all files of workflow/ to one, for their one run."""
+    for item in items:
+        folder = item.path.parent.name
+        group = folder if folder in ("workflow", "distributed") else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
