@@ -4,7 +4,10 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Hand each file to one process whole; all files of workflow/ to one, for their one run."""
+    """Hand each file to one process whole; all files of workflow/ to one, for their one run, and
+    these first, since they take longest.
+    """
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
     for item in items:
         folder = item.path.parent.name
         group = folder if folder in ("workflow", "distributed") else str(item.path)
