@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.workflow.project import Project, kill_group
+
 from web2gpt.io.processes import started
 
 SAME = tuple(
