@@ -38,7 +38,8 @@ def _components(better: Numbers, worse: Numbers, count: int) -> Numbers:
     number, labels = connected_components(graph, directed=False)
     best = np.full(number, count, dtype=np.int64)
     np.minimum.at(best, labels, np.arange(count))
-    return best[labels].astype(np.uint32)
+    numbers: Numbers = best[labels].astype(np.uint32)
+    return numbers
 
 
 def _star(better: Numbers, worse: Numbers, count: int) -> Numbers:
