@@ -3,6 +3,7 @@
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist's own hook reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Hand each file to one process whole; all files of workflow/ to one, for their one run, and
     these first, since they take longest.
@@ -10,5 +11,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent.name != "workflow")
     for item in items:
         folder = item.path.parent.name
-        group = folder if folder in ("workflow", "distributed") else str(item.path)
+        group = folder if folder in ("workflow", "distributed") else f"{folder}/{item.path.name}"
         item.add_marker(pytest.mark.xdist_group(group))
