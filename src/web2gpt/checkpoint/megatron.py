@@ -60,7 +60,7 @@ class Piece:
 
     def read(self) -> Tensor:
         with safe_open(self.file, framework="pt") as handle:
-            return handle.get_tensor(self.key)  # type: ignore[no-any-return]
+            return handle.get_tensor(self.key)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -20,11 +20,11 @@ def c4_lines(text: str, split: WordSplitter, rules: C4) -> str | Finding:
     """The lines that stay, or the rule by which the document goes."""
     kept: list[str] = []
     sentences = 0
-    for line in map(str.strip, text.splitlines()):
-        words = line.split()
+    for whole in map(str.strip, text.splitlines()):
+        words = whole.split()
         if any(len(word) > rules.max_word_length for word in words):
             continue
-        line = CITATION.sub("", line) if rules.citations else line  # noqa: PLW2901
+        line = CITATION.sub("", whole) if rules.citations else whole
         is_sentence = line.endswith(LINE_ENDS) and not line.endswith("...")
         if len(words) < rules.min_words or (rules.terminal_punctuation and not is_sentence):
             continue

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
-import regex  # type: ignore[import-untyped]
+import regex  # type: ignore[import-untyped]  # has no types
 
 from web2gpt.errors import ConfigError
 

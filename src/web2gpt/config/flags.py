@@ -44,7 +44,7 @@ def with_settings(kind: type[Settings]) -> Callable[[Command], Command]:
         for parameter, (path, field) in fields.items():
             flag = "--" + ".".join(path).replace("_", "-")
             parameters.append(_parameter(parameter, _type(field), _help(field), flag))
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # as documented
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return command
 

@@ -33,10 +33,10 @@ def _folded(text: str) -> Iterator[str]:
     lower case."""
     done = 0
     for start, end in beyond_ascii(text):
-        start = max(start - 1, done)  # noqa: PLW2901
-        yield text[done:start]
+        begin = max(start - 1, done)
+        yield text[done:begin]
         done = end
-        for at in range(start, end, CHUNK):
+        for at in range(begin, end, CHUNK):
             piece = unicodedata.normalize("NFKC", text[at : min(at + CHUNK, end)]).lower()
             for space in OTHER_SPACES:
                 piece = piece.replace(space, " ")

@@ -64,7 +64,7 @@ class Proxies:
 
     def for_url(self, url: URL) -> Proxy | None:
         proxy = self._by_scheme.get(url.scheme)
-        bypass = request.proxy_bypass_environment  # type: ignore[attr-defined]
+        bypass = request.proxy_bypass_environment  # type: ignore[attr-defined]  # not in typeshed
         return None if proxy is None or bypass(url.authority, self._environment) else proxy
 
 

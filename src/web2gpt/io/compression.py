@@ -52,7 +52,7 @@ class _ZstdStream(io.RawIOBase):
         self._file.close()
         super().close()
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader's own
         while not self._ready:
             if not self._advance():
                 return 0

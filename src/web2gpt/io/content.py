@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Protocol
 
-import brotli  # type: ignore[import-untyped]
+import brotli  # type: ignore[import-untyped]  # has no types
 
 GZIP, ZLIB, RAW = zlib.MAX_WBITS | 16, zlib.MAX_WBITS, -zlib.MAX_WBITS
 STEP = 1 << 16  # bytes of output at a time

@@ -75,7 +75,9 @@ class ShardJob:
         self.needed = not self.work.is_published(self.files.outputs)
         if self.needed:
             # Named by role: documents and rejected records of a shard may share folder and name.
-            roles = zip(("documents", "rejected", "stats", "frames"), self.files.outputs)  # noqa: B905
+            roles = zip(
+                ("documents", "rejected", "stats", "frames"), self.files.outputs, strict=False
+            )
             self._drafts = {self.work.path / f"{role}-{path.name}": path for role, path in roles}
             documents, rejected, self._stats_draft, *frames = self._drafts
             self._documents: JsonlWriter | FrameWriter = (

@@ -87,7 +87,8 @@ def _blocks(merge: ShardJob) -> Iterator[tuple[Block, list[Document]]]:
         try:
             for block in read_blocks(path):
                 records = []
-                for number, line in enumerate(block.lines.split(b"\n"), number + 1):  # noqa: B020
+                for line in block.lines.split(b"\n"):
+                    number += 1
                     record = parse_line(line, path, number) if line.strip() else None
                     if isinstance(record, BadLine):
                         merge.bad_line(record)

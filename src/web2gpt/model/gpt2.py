@@ -29,7 +29,7 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:  # (B, T) -> (B, T, C)
         positions = torch.arange(tokens.size(-1), device=tokens.device)  # (T,)
-        return self.drop(self.wte(tokens) + self.wpe(positions))  # type: ignore[no-any-return]
+        return self.drop(self.wte(tokens) + self.wpe(positions))
 
 
 class CoreAttention(nn.Module):
@@ -66,7 +66,7 @@ class Attention(nn.Module):
 
     def join(self, y: Tensor) -> Tensor:
         """Side by side again, and through the output projection: (B, nh, T, hs) -> (B, T, C)."""
-        return self.resid_drop(self.c_proj(y.transpose(1, 2).flatten(2)))  # type: ignore[no-any-return]
+        return self.resid_drop(self.c_proj(y.transpose(1, 2).flatten(2)))
 
 
 class MLP(nn.Module):
@@ -81,7 +81,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
         hidden = F.gelu(self.c_fc(x), approximate=self.approximate)  # (B, T, 4C)
-        return self.resid_drop(self.c_proj(hidden))  # type: ignore[no-any-return]
+        return self.resid_drop(self.c_proj(hidden))
 
 
 class Block(nn.Module):
@@ -96,7 +96,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, C) -> (B, T, C)
         x = x + self.attn(self.ln_1(x))
-        return x + self.mlp(self.ln_2(x))  # type: ignore[no-any-return]
+        return x + self.mlp(self.ln_2(x))
 
 
 class Head(nn.Module):
@@ -124,14 +124,14 @@ class GPT2(nn.Module):
         self.head = Head(model, self.embedding.wte)
 
     def forward(self, tokens: Tensor) -> Tensor:  # (B, T) -> (B, T, V)
-        return self.head(self.hidden(tokens))  # type: ignore[no-any-return]
+        return self.head(self.hidden(tokens))
 
     def hidden(self, tokens: Tensor) -> Tensor:
         """What the head gets: (B, T) -> (B, T, C)."""
         x = self.embedding(tokens)
         for block in self.h:
             x = block(x)
-        return x  # type: ignore[no-any-return]
+        return x
 
     def tensors(self) -> dict[str, nn.Parameter]:
         """The parameters under their global names; the tied embedding stands there once."""

@@ -154,5 +154,5 @@ def _scatter_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) ->
 
 
 def _apply(function: type[torch.autograd.Function], x: Tensor, group: TensorGroup) -> Tensor:
-    result: Tensor = function.apply(x, group)  # type: ignore[no-untyped-call]
+    result: Tensor = function.apply(x, group)  # type: ignore[no-untyped-call]  # torch's
     return result

@@ -23,7 +23,7 @@ def vocabulary_cross_entropy(
 
     ``vocab_size`` is the true size: a rank's columns at and beyond it are padding.
     """
-    losses: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+    losses: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]  # torch's
         logits.flatten(0, -2), targets.flatten(), vocab_size, group
     )
     return losses.mean()

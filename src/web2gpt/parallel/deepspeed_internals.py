@@ -53,7 +53,7 @@ def forget_last_layout() -> None:
     groups.mpu = None
 
 
-class StagedPipeline(PipelineModule):  # type: ignore[misc]
+class StagedPipeline(PipelineModule):  # type: ignore[misc]  # DeepSpeed has no types
     """A pipeline whose stage k holds layers ``bounds[k]`` up to ``bounds[k + 1]``.
 
     ``begin`` is called before each micro-batch of training goes forward through the stage.

@@ -94,7 +94,7 @@ def seed_core(block: Block, streams: Streams, layer: int) -> None:
         with streams.split_region(layer):
             return forward(*inputs)
 
-    core.forward = seeded  # type: ignore[assignment, method-assign]
+    core.forward = seeded  # type: ignore[assignment, method-assign]  # wrapped, once
 
 
 def has_dropout(model: Any) -> bool:

@@ -12,7 +12,7 @@ each precision exactly one is right everywhere, ``ACCUMULATION``.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from web2gpt.config.training import Parallel, Train
 from web2gpt.errors import ConfigError
@@ -137,7 +137,7 @@ def nearest(combination: Combination) -> dict[str, object]:
     Precision and pipeline stay: they are what was wanted. Of equally few changes, those that give
     up least are taken: offload before ZeRO, and ZeRO 1, which every combination allows.
     """
-    ways: list[dict[str, object]] = [
+    ways: list[dict[str, Any]] = [
         {"offload": False},
         {"zero": 1},
         {"zero": 1, "offload": False},
@@ -145,7 +145,7 @@ def nearest(combination: Combination) -> dict[str, object]:
     accumulation = ACCUMULATION[combination.precision]
     if combination.accumulation != accumulation:
         ways = [{"accumulation": accumulation} | way for way in [{}, *ways]]
-    return next(way for way in ways if refusal(replace(combination, **way)) is None)  # type: ignore[arg-type]
+    return next(way for way in ways if refusal(replace(combination, **way)) is None)
 
 
 def check_combination(train: Train, layout: Parallel) -> None:

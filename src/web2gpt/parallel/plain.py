@@ -32,8 +32,8 @@ def build_plain(
     with torch.device("meta"):
         gpt = GPT2(model, padded_vocab)
         wte = split_embedding(gpt.embedding, padded_vocab, group)
-        gpt.head = split_head(gpt.head, wte)  # type: ignore[assignment]
+        gpt.head = split_head(gpt.head, wte)  # type: ignore[assignment]  # same call, split columns
         prepare_input(gpt.embedding, streams)
         for number, block in enumerate(gpt.h):
-            prepare(split_block(block, group), number)  # type: ignore[arg-type]
+            prepare(split_block(block, group), number)  # type: ignore[arg-type]  # ModuleList holds Modules
     return gpt.to_empty(device=device)

@@ -118,12 +118,12 @@ class VocabularyHead(nn.Module):
 
 
 def split_block(block: Block, group: TensorGroup) -> Block:
-    """Replace a block's layers by this rank's parts of them."""
+    """Replace a block's layers by this rank's parts of them, which are called alike."""
     for norm in ("ln_1", "ln_2"):
         setattr(block, norm, split_norm(getattr(block, norm), group))
     for half, first in ((block.attn, "c_attn"), (block.mlp, "c_fc")):
         setattr(half, first, ColumnLinear(getattr(half, first), group))
-        half.c_proj = RowLinear(half.c_proj, group)  # type: ignore[assignment]
+        half.c_proj = RowLinear(half.c_proj, group)  # type: ignore[assignment]  # called alike
     return block
 
 
@@ -132,8 +132,8 @@ def split_embedding(
 ) -> VocabularyEmbedding:
     """Replace the token embedding by this rank's rows of it, padded; give these."""
     wte = VocabularyEmbedding(embedding.wte, padded_vocab, group)
-    embedding.wte = wte  # type: ignore[assignment]
-    embedding.wpe = PositionEmbedding(embedding.wpe, group)  # type: ignore[assignment]
+    embedding.wte = wte  # type: ignore[assignment]  # called alike
+    embedding.wpe = PositionEmbedding(embedding.wpe, group)  # type: ignore[assignment]  # too
     return wte
 
 

@@ -31,7 +31,7 @@ class PackedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.size(-1))
         y = torch.ops.mkldnn._linear_pointwise(rows, self.packed, self.bias, "none", [], "")
-        return y.view(*x.shape[:-1], -1)  # type: ignore[no-any-return]
+        return y.view(*x.shape[:-1], -1)
 
 
 class TurnedLinear(nn.Module):

@@ -92,7 +92,7 @@ def lines_of(chunk: Chunk, file: ListFile, min_score: int) -> Iterator[Line]:
                 yield _submission(file, number, stripped, min_score)
         return
     try:
-        texts = b"\n".join(chunk.lines).decode().split("\n")  # type: ignore[arg-type]
+        texts = b"\n".join(chunk.lines).decode().split("\n")  # type: ignore[arg-type]  # caught below
     except (TypeError, UnicodeDecodeError):
         yield from filter(None, (_plain(number, line) for number, line in numbered))
         return
