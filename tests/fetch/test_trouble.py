@@ -240,3 +240,17 @@ def test_requests_to_one_host_keep_their_distance(server_class, fetch_all, answe
     gaps = [later - sooner for sooner, later in pairwise(moments)]
     assert min(gaps) > 0.05  # less a slow machine's jitter between client and server
     assert sum(gaps) > 0.25
+
+
+def test_an_exception_that_nobody_foresaw_costs_its_url_alone(web, answer, monkeypatch, capsys):
+    def stumble(exchange, unwanted, agent):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("web2gpt.fetch.page.refused_by_page", stumble)
+    fetched, _ = web({"/page": answer()})
+    assert (fetched.outcome.outcome, fetched.outcome.status, fetched.records) == (
+        "unexpected",
+        None,
+        b"",
+    )
+    assert "http://site.test/page: RecursionError('too deep')" in capsys.readouterr().err

@@ -6,6 +6,7 @@ the address. The budget counts time on the network, not time spent waiting for a
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -84,9 +85,13 @@ class PageFetcher:
     async def fetch(self, listed: ListedUrl) -> Fetched:
         """Fetch one URL; whatever happens to it is in the outcome."""
         budget, trail = Budget(self._settings.timeout), list[Exchange]()
-        reason = await self._follow(canonical(listed.url), trail, budget)
-        if reason == KEPT:
-            reason = self._ask_page(trail)
+        try:
+            reason = await self._follow(canonical(listed.url), trail, budget)
+            if reason == KEPT:
+                reason = self._ask_page(trail)
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw costs this URL alone
+            print(f"{listed.url}: {error!r}, counted as unexpected", file=sys.stderr, flush=True)
+            reason, trail = "unexpected", []
         last = trail[-1] if trail else None
         outcome = Outcome(
             url=listed.url,
