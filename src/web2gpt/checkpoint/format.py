@@ -18,12 +18,12 @@ its final name is complete.
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json, write_json
+from web2gpt.io.checksums import checksum
 from web2gpt.parallel.split import Range, Slice
 
 FORMAT = 1
@@ -107,11 +107,7 @@ class FileEntry:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        digest = blake2b(digest_size=32)
-        with path.open("rb") as file:
-            while block := file.read(1 << 22):
-                digest.update(block)
-        return cls(path.stat().st_size, digest.hexdigest())
+        return cls(path.stat().st_size, checksum(path))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Iterable
-from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ from packaging.requirements import Requirement
 
 import web2gpt
 from web2gpt.errors import InputError
-
-CHUNK = 1 << 20
+from web2gpt.io.checksums import checksum
 
 
 def make_manifest(files: Iterable[Path]) -> dict[str, Any]:
@@ -51,8 +49,4 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _describe(file: Path) -> dict[str, int | str]:
-    digest = blake2b(digest_size=32)
-    with file.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return {"bytes": file.stat().st_size, "blake2b": digest.hexdigest()}
+    return {"bytes": file.stat().st_size, "blake2b": checksum(file)}

@@ -18,6 +18,7 @@ from web2gpt.config.tokens import IndexRun
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import write_json
+from web2gpt.io.checksums import checksum
 from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.tokens.blend import blend_orders, blend_sequence
 from web2gpt.tokens.indexed import bin_path, idx_path
@@ -27,7 +28,6 @@ from web2gpt.tokens.split import SPLITS, Division, divide, split_shares, validat
 from web2gpt.tokens.streams import (
     Stream,
     all_lengths,
-    digest_file,
     held_out_documents,
     make_streams,
     open_datasets,
@@ -247,5 +247,5 @@ def _save(order: Order, folder: Path, split: str) -> dict[str, Any]:
         path = folder / f"{split}.{name}.npy"
         with path.open("wb") as file:
             np.save(file, getattr(order, name))
-        files[path.name] = {"bytes": path.stat().st_size, "blake2b": digest_file(path)}
+        files[path.name] = {"bytes": path.stat().st_size, "blake2b": checksum(path)}
     return files

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
+from web2gpt.io.checksums import checksum
 from web2gpt.tokens.indexed import IndexedDataset, bin_path, idx_path
-from web2gpt.tokens.streams import digest_file
 
 Array = npt.NDArray[Any]
 Check = Literal["quick", "full", "none"]
@@ -131,7 +131,7 @@ def check_index(manifest: Path, content: dict[str, Any], split: str, *, full: bo
         state = path.stat()
         same = state.st_size == facts["bytes"]
         if same and (full or state.st_mtime_ns > made):
-            same = digest_file(path) == facts["blake2b"]
+            same = checksum(path) == facts["blake2b"]
         if not same:
             raise InputError(
                 f"{path}: not the file that {manifest} was made with; run the stage index again."

@@ -5,7 +5,6 @@ Documents have one numbering over all datasets of a run: document d of dataset k
 is split and weighted as a whole: a dataset, or one source of a dataset.
 """
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
+from web2gpt.io.checksums import checksum
 from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
@@ -146,14 +146,8 @@ def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any
         "documents": len(data),
         "tokens": len(data.tokens),
         "bin": {"bytes": data.bin.stat().st_size, "blake2b": tokens_hash.hexdigest()},
-        "idx": {"bytes": data.idx.stat().st_size, "blake2b": digest_file(data.idx)},
+        "idx": {"bytes": data.idx.stat().st_size, "blake2b": checksum(data.idx)},
     }
-
-
-def digest_file(path: Path) -> str:
-    """blake2b-256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: blake2b(digest_size=32)).hexdigest()
 
 
 def _by_source(dataset: NamedDataset) -> dict[str, Array]:

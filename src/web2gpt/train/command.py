@@ -8,8 +8,6 @@ import typer
 from web2gpt.config.flags import with_settings
 from web2gpt.config.train_stage import TrainStage
 
-STOPPED = 75
-
 
 @with_settings(TrainStage)
 def train(
@@ -26,6 +24,10 @@ def train(
             "loss spike; repeatable"
         ),
     ] = None,
+    attempt: Annotated[
+        int,
+        typer.Option(min=1, help="tries in a row; one after an error that stays ends with it"),
+    ] = 1,
     settings: TrainStage,
 ) -> None:
     """Train GPT-2 under the configured layout; carries on from its last checkpoint.
@@ -35,10 +37,11 @@ def train(
     One process a rank is started on this node: the same command for one CPU process, several GPUs,
     or several nodes (NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT set, or srun).
     """
+    from web2gpt.train.launcher import STOPPED
     from web2gpt.train.stage import TrainFiles, train_run
 
     pairs = (text.rpartition("=") for text in documents or ())
     named = {name: path for name, _, path in pairs}
     files = TrainFiles(index, tokenizer, output, checkpoints, work, named)
-    if not train_run(files, settings):
+    if not train_run(files, settings, attempt):
         raise typer.Exit(STOPPED)

@@ -22,7 +22,7 @@ from web2gpt.errors import Web2gptError
 from web2gpt.io.atomic import read_json
 from web2gpt.train.job import PULSE, Job
 from web2gpt.train.nodes import Nodes
-from web2gpt.train.pulse import Pulse
+from web2gpt.train.pulse import Pulse, Watch
 from web2gpt.train.stacks import stacks_of
 from web2gpt.train.voice import DESCRIPTOR
 
@@ -30,12 +30,17 @@ POLL = 0.1  # seconds between looks at the ranks
 LOOKS_AT_RUN = 10  # looks at the ranks between looks at the run as a whole
 GRACE = 2.0  # seconds that ranks get to end after another one failed
 STOPPED = 75  # a rank's exit code after a request to stop, everything saved
+SPEECHLESS = 74  # of one that failed and could not write down why: sysexits' EX_IOERR
 RENDEZVOUS = "rendezvous"
 REQUESTS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
 
 class RankError(Web2gptError):
     """A rank failed."""
+
+
+class LostRankError(RankError):
+    """A rank was killed, hung, or met what it does not know: another try may well succeed."""
 
 
 @dataclass
@@ -48,8 +53,15 @@ class Ranks:
     def codes(self) -> dict[int, int | None]:
         """Exit codes; a rank that a request to stop ended before it listened has stopped."""
         found = {rank: process.poll() for rank, process in self.processes.items()}
-        early = {-signal.SIGTERM, -signal.SIGUSR1} if self.asked else set()
-        return {rank: STOPPED if code in early else code for rank, code in found.items()}
+        return {rank: STOPPED if self._is_early(code) else code for rank, code in found.items()}
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether a rank was ended before it listened: then none has begun, nor can."""
+        return any(self._is_early(process.poll()) for process in self.processes.values())
+
+    def _is_early(self, code: int | None) -> bool:
+        return self.asked and code in (-signal.SIGTERM, -signal.SIGUSR1)
 
     def send(self, number: int) -> None:
         for process in self.processes.values():
@@ -95,17 +107,19 @@ def run_ranks(
 def _wait(
     ranks: Ranks, logs: Path, pulse: Pulse, patience: float, is_over: Callable[[], bool]
 ) -> bool:
-    looks = 0
+    looks, watch = 0, Watch(pulse)
     while True:
+        if ranks.stopped_early:
+            return False
         codes = ranks.codes()
         failed = {rank: code for rank, code in codes.items() if code not in (None, 0, STOPPED)}
         if failed:
             ranks.end()
-            raise RankError(_explain(failed, logs))
+            raise _failure(failed, logs)
         if None not in codes.values():
             return STOPPED not in codes.values()
-        if patience and pulse.silence() > patience:
-            raise RankError(_explain_silence(ranks, logs, pulse))
+        if patience and watch.silence() > patience:
+            raise LostRankError(_explain_silence(ranks, logs, pulse))
         looks += 1
         if looks % LOOKS_AT_RUN == 0 and is_over():
             return True
@@ -125,19 +139,27 @@ def _explain_silence(ranks: Ranks, logs: Path, pulse: Pulse) -> str:
     )
 
 
-def _explain(failed: dict[int, int], logs: Path) -> str:
+def _failure(failed: dict[int, int], logs: Path) -> RankError:
     """The first failure: of a rank that was killed, else of the rank that raised first."""
     for rank, code in failed.items():
         if code < 0:
             name = signal.Signals(-code).name
-            return f"train: rank {rank} was ended by {name}; run again to carry on"
+            return LostRankError(f"train: rank {rank} was ended by {name}; run again to carry on")
     errors = sorted((read_json(path)["time"], path) for path in logs.glob("*.error.json"))
+    if not errors and SPEECHLESS in failed.values():
+        return RankError(
+            f"train: {logs} cannot be written to, not even to say why. Checkpoints stand as they "
+            "were: make room, and run again to carry on."
+        )
     if not errors:
         rank, code = next(iter(failed.items()))
-        return f"train: rank {rank} ended with exit code {code}; its log is in {logs}"
+        return LostRankError(
+            f"train: rank {rank} ended with exit code {code}; its log is in {logs}"
+        )
     error = read_json(errors[0][1])
-    message: str = error["message"]
-    return message if error["is_known"] else f"train: rank {error['rank']} failed\n{message}"
+    if error["is_known"]:
+        return RankError(error["message"])
+    return LostRankError(f"train: rank {error['rank']} failed\n{error['message']}")
 
 
 def _environments(job: Job, nodes: Nodes) -> Iterator[tuple[int, dict[str, str]]]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from tensorboardX import SummaryWriter
 
 from web2gpt.io.atomic import write_bytes
+from web2gpt.train.curves import Curves
 from web2gpt.train.tracker import Row, Tracker
 
 ROWS = "metrics.jsonl"
@@ -35,9 +35,9 @@ class Metrics:
         self.losses = [row["loss"] for row in kept if row.get("loss") is not None]
         write_bytes(self._rows, b"".join(_line(row) for row in kept))
         shutil.rmtree(folder / CURVES, ignore_errors=True)
-        self._curves = SummaryWriter(str(folder / CURVES), flush_secs=10)
+        self._curves = Curves(folder / CURVES)
         for row in kept:
-            self._draw(row)
+            self._curves.draw(row)
         self._file = self._rows.open("ab", buffering=0)
 
     def close(self) -> None:
@@ -61,14 +61,9 @@ class Metrics:
         """Append a row. ``step`` is required; what is no number is not drawn."""
         row = {**row, "time": round(time.time(), 3)}
         self._file.write(_line(row))
-        self._draw(row)
+        self._curves.draw(row)
         if self._tracker:
             self._tracker.add(row)
-
-    def _draw(self, row: Row) -> None:
-        for name, value in row.items():
-            if name not in ("step", "time") and isinstance(value, int | float):
-                self._curves.add_scalar(name, value, row["step"], walltime=row["time"])
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 START = 300.0  # seconds more that ranks have until one of them has beaten
+ASLEEP = 5.0  # seconds between two looks, after which the one who looks was stopped itself
 _RECORD = struct.Struct("dq")  # monotonic seconds, the same clock for all processes; step
 _UNBORN = -1
 
@@ -42,6 +43,25 @@ class Pulse:
         beaten = [seen for seen, step in records if step != _UNBORN]
         last: float = max(beaten) if beaten else records[0][0] + START
         return time.monotonic() - last
+
+
+class Watch:
+    """The launcher's side of it: silence as it heard it.
+
+    Time in which it was stopped itself, as a whole job is by ``scontrol suspend``, does not count.
+    """
+
+    def __init__(self, pulse: Pulse):
+        self._pulse = pulse
+        self._looked = self._awake = time.monotonic()
+
+    def silence(self) -> float:
+        """Seconds for which no rank has beaten; to be asked often."""
+        now = time.monotonic()
+        if now - self._looked > ASLEEP:
+            self._awake = now
+        self._looked = now
+        return min(self._pulse.silence(), now - self._awake)
 
 
 class Heart:

@@ -18,6 +18,7 @@ from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.atomic import TEMPORARY, read_json
 from web2gpt.io.work import WorkFolder
 from web2gpt.parallel.legal import check_combination
+from web2gpt.train.attempts import remembered
 from web2gpt.train.device import choose_device
 from web2gpt.train.job import DONE, Job
 from web2gpt.train.launcher import RankError, Ranks, following_requests, run_ranks
@@ -41,9 +42,14 @@ class TrainFiles:
     documents: Mapping[str, str] = field(default_factory=dict)  # documents.parquet by dataset
 
 
-def train_run(files: TrainFiles, stage: TrainStage) -> bool:
-    """Run the stage. False if it was stopped on request, and can be carried on."""
-    with following_requests() as ranks:
+def train_run(files: TrainFiles, stage: TrainStage, attempt: int = 1) -> bool:
+    """Run the stage. False if it was stopped on request, and can be carried on.
+
+    ``attempt``: tries in a row, this one counted; see ``train.attempts``.
+    """
+    # Beside the work folder, not in it: that is its owner's alone.
+    error = files.work.with_name(f"{files.work.name}_error.json")
+    with remembered(error, attempt), following_requests() as ranks:
         job, decides = _plan(files, stage, nodes := Nodes.of())
         folder = WorkFolder(files.work, _mapping(job))
         if nodes.rank > 0:

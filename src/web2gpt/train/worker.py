@@ -11,14 +11,14 @@ import os
 import signal
 import sys
 import time
-import traceback
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
-from web2gpt.errors import Web2gptError
 from web2gpt.io.atomic import write_json
+from web2gpt.train.fault import Fault
 from web2gpt.train.job import PULSE, Job
-from web2gpt.train.launcher import RENDEZVOUS, STOPPED
+from web2gpt.train.launcher import RENDEZVOUS, SPEECHLESS, STOPPED
 from web2gpt.train.stacks import stack_file
 from web2gpt.train.stop import Request
 
@@ -36,16 +36,7 @@ def main() -> None:
     try:
         finished = run(job, rank, request)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shall tell it
-        known = isinstance(error, Web2gptError)
-        report = {
-            "time": time.time(),
-            "rank": rank,
-            "is_known": known,
-            "message": str(error) if known else traceback.format_exc(),
-        }
-        print(report["message"], file=sys.stderr, flush=True)
-        write_json(job.work / "logs" / f"rank_{rank:04d}.error.json", report)
-        os._exit(1)  # peers may be gone: do not wait for them
+        os._exit(tell(error, rank, job.work / "logs"))  # peers may be gone: do not wait for them
     sys.stderr.flush()
     os._exit(0 if finished else STOPPED)
 
@@ -65,6 +56,18 @@ def run(job: Job, rank: int, request: Request) -> bool:
     device = join(store, rank, size, threads=job.stage.train.threads)
     heart = Heart(Pulse(job.work / PULSE), int(os.environ["LOCAL_RANK"]))
     return train(job, device, request, heart)
+
+
+def tell(error: BaseException, rank: int, logs: Path) -> int:
+    """Leave the error for the launcher; gives the exit code, which tells when that cannot be."""
+    fault = Fault.of(error)
+    report = {"time": time.time(), "rank": rank, **asdict(fault)}
+    try:
+        print(fault.message, file=sys.stderr, flush=True)
+        write_json(logs / f"rank_{rank:04d}.error.json", report)
+    except OSError:
+        return SPEECHLESS
+    return 1
 
 
 def tell_stack_when_asked(logs: Path, rank: int) -> None:
