@@ -21,11 +21,14 @@ rule train:
         "<run>/logs/train.log",
     benchmark:
         "<run>/benchmarks/train.tsv"
-    # Stopped by SIGTERM, SIGUSR1 or train.exit_after it ends with exit code 75, everything saved.
+    # Stopped by SIGTERM, SIGUSR1 or train.exit_after it ends with exit code 75, everything saved:
+    # the next attempt carries on. One after an error that stays ends at once with that error.
     retries: 3
     conda:
         ENVIRONMENT
     threads: world_size(cfg.parallel) * cfg.train.threads
+    resources:
+        attempt=lambda wildcards, attempt: attempt,
     params:
         documents=repeated("--documents", "documents"),
         settings=settings("run", "model", "parallel", "optimizer", "schedule", "train"),
@@ -38,4 +41,5 @@ rule train:
         "web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
         " {params.documents}"
         " --output {params.folder:q} --checkpoints {params.checkpoints:q}"
-        " --work {params.work:q} --settings {params.settings:q} 2> {log:q}"
+        " --work {params.work:q} --attempt {resources.attempt}"
+        " --settings {params.settings:q} 2> {log:q}"
