@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from web2gpt.checkpoint.model_options import CheckpointTokenizer, ModelFolder
 from web2gpt.config.flags import with_settings
 from web2gpt.config.outputs import Evaluate
 
@@ -12,12 +13,8 @@ from web2gpt.config.outputs import Evaluate
 @with_settings(Evaluate)
 def evaluate(
     *,
-    model: Annotated[
-        Path, typer.Option(help="a Hugging Face GPT-2 folder, or a training checkpoint")
-    ],
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="tokenizer.json, if the model is a checkpoint")
-    ] = None,
+    model: ModelFolder,
+    tokenizer: CheckpointTokenizer = None,
     index: Annotated[
         Path | None, typer.Option(help="index/manifest.json of a run, to evaluate on its parts")
     ] = None,

@@ -151,11 +151,6 @@ def model_of_weights(
     return gpt2.eval()
 
 
-def token_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy in nats a token, in float32: (B, T, V), (B, T) -> ()."""
-    return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten())
-
-
 def global_name(name: str) -> str:
     """A parameter's name in any layout, from its place in ``GPT2``: ``head.ln_f.bias`` is
     ``ln_f.bias``, ``embedding.wte.weight`` is ``wte.weight``; blocks are ``h.<i>.…`` as they stand.

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from web2gpt.checkpoint.model_options import CheckpointTokenizer, ModelFolder
 from web2gpt.config.flags import with_settings
 from web2gpt.config.outputs import SampleRun
 from web2gpt.errors import ConfigError
@@ -13,12 +14,8 @@ from web2gpt.errors import ConfigError
 @with_settings(SampleRun)
 def sample(
     *,
-    model: Annotated[
-        Path, typer.Option(help="a Hugging Face GPT-2 folder, or a training checkpoint")
-    ],
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="tokenizer.json, if the model is a checkpoint")
-    ] = None,
+    model: ModelFolder,
+    tokenizer: CheckpointTokenizer = None,
     output: Annotated[
         Path | None, typer.Option(help="samples.jsonl to write; a .txt appears beside it")
     ] = None,
