@@ -21,7 +21,11 @@ def merge_checkpoint(
     work: Annotated[Path, typer.Option(help="work folder")],
     settings: MergeCheckpoint,
 ) -> None:
-    """Join a checkpoint's slices into a Hugging Face folder, and verify it."""
+    """Join a checkpoint's slices into a Hugging Face folder, and verify it.
+
+    Example: web2gpt merge-checkpoint --done train/done.json --tokenizer tokenizer.json
+    --output model --work work/merge_checkpoint --dtype bfloat16
+    """
     from web2gpt.checkpoint.merge import MergeFiles
     from web2gpt.checkpoint.merge import merge_checkpoint as merge
 
@@ -30,7 +34,10 @@ def merge_checkpoint(
 
 @checkpoint.command()
 def inspect(folder: Folder) -> None:
-    """Say what a checkpoint holds: run, step, tokens seen, layout, sizes."""
+    """Say what a checkpoint holds: run, step, tokens seen, layout, sizes.
+
+    Example: web2gpt checkpoint inspect checkpoints/0123456789abcdef0123/step_00001000
+    """
     from web2gpt.checkpoint.inspect import describe
 
     print(describe(folder))
@@ -38,7 +45,10 @@ def inspect(folder: Folder) -> None:
 
 @checkpoint.command()
 def verify(folder: Folder) -> None:
-    """Check a checkpoint: checksums, every key, replicas equal to the bit, no NaN."""
+    """Check a checkpoint: checksums, every key, replicas equal to the bit, no NaN.
+
+    Example: web2gpt checkpoint verify checkpoints/0123456789abcdef0123/step_00001000
+    """
     from web2gpt.checkpoint.inspect import verify as check
 
     print(check(folder))
@@ -51,7 +61,10 @@ def reshape(
     tensor: Annotated[int, typer.Option(min=1, help="tensor-parallel ranks")] = 1,
     pipeline: Annotated[int, typer.Option(min=1, help="pipeline stages")] = 1,
 ) -> None:
-    """Write a checkpoint again under another layout, without training."""
+    """Write a checkpoint again under another layout, without training.
+
+    Example: web2gpt checkpoint reshape run/step_00001000 --output wide/step_00001000 --tensor 4
+    """
     from web2gpt.checkpoint.reshape import reshape as write
     from web2gpt.config.training import Parallel
 
@@ -68,7 +81,11 @@ def import_(
     settings: ImportCheckpoint,
 ) -> None:
     """Make a Hugging Face folder of a model from elsewhere: Megatron-LM, Megatron-DeepSpeed, or
-    Hugging Face with pickled weights or a padded vocabulary."""
+    Hugging Face with pickled weights or a padded vocabulary.
+
+    Example: web2gpt checkpoint import megatron/iter_0005000 --output model
+    --tokenizer tokenizer.json --n-head 16
+    """
     from web2gpt.checkpoint.importing import import_checkpoint
 
     print(import_checkpoint(source, output, tokenizer, settings))

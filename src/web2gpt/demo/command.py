@@ -12,7 +12,10 @@ def demo(
         Path, typer.Option(help="folder for site/, urls.txt and planted.json", file_okay=False)
     ],
 ) -> None:
-    """Render Python's documentation strings as a small web site with a list of its URLs."""
+    """Render Python's documentation strings as a small web site with a list of its URLs.
+
+    Example: web2gpt demo --output resources/demo
+    """
     from web2gpt.demo.build import build_site
 
     start = time.monotonic()

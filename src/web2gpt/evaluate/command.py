@@ -22,7 +22,11 @@ def evaluate(
     work: Annotated[Path, typer.Option(help="work folder")],
     settings: Evaluate,
 ) -> None:
-    """Measure loss, perplexity and bits per byte on held-out text, and accuracy on cloze."""
+    """Measure loss, perplexity and bits per byte on held-out text, and accuracy on cloze.
+
+    Example: web2gpt evaluate --model model --index index/manifest.json
+    --output evaluation.json --work work/evaluate
+    """
     from web2gpt.checkpoint.open import ModelFiles
     from web2gpt.evaluate.stage import EvaluateFiles, evaluate_model
 

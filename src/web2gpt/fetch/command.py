@@ -29,7 +29,12 @@ def fetch_command(serve: ServeFolder) -> Callable[..., None]:
         work: Annotated[Path, typer.Option(help="work folder; a killed fetch goes on from it")],
         settings: Fetch,
     ) -> None:
-        """Fetch a shard's URLs, politely, into a WARC file; goes on where it was stopped."""
+        """Fetch a shard's URLs, politely, into a WARC file; goes on where it was stopped.
+
+        Example: web2gpt fetch --urls urls/urls-0000.tsv --warc a.warc.gz
+        --outcomes a.outcomes.jsonl.zst --rejected a.jsonl.zst --stats a.json --work work/a
+        --contact crawler@example.org
+        """
         from web2gpt.fetch.publish import FetchFiles
         from web2gpt.fetch.stage import fetch_shard
 

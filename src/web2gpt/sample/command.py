@@ -28,7 +28,11 @@ def sample(
     ] = False,
     settings: SampleRun,
 ) -> None:
-    """Draw text from a model: greedy or by temperature, top-k and top-p, in this order."""
+    """Draw text from a model: greedy or by temperature, top-k and top-p, in this order.
+
+    Example: web2gpt sample --model model --output samples.jsonl --work work/sample
+    --prompts 'Once upon a time' --temperature 0.9
+    """
     from web2gpt.checkpoint.open import ModelFiles
     from web2gpt.sample import stage
 

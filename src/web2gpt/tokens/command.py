@@ -30,7 +30,11 @@ def tokenizer(
     work: Work,
     settings: Tokenizer,
 ) -> None:
-    """Train a byte-level BPE tokenizer on the corpus, or take the one that is given."""
+    """Train a byte-level BPE tokenizer on the corpus, or take the one that is given.
+
+    Example: web2gpt tokenizer --corpus corpus.jsonl.zst --frames corpus.frames.parquet
+    --output tokenizer.json --manifest manifest.json --work work/tokenizer --vocab-size 32000
+    """
     from web2gpt.tokens.tokenizer import make_tokenizer
 
     make_tokenizer(
@@ -55,7 +59,12 @@ def tokenize(
     workers: Workers = 0,
     settings: Tokenize,
 ) -> None:
-    """Turn the corpus into Megatron's indexed dataset of token ids."""
+    """Turn the corpus into Megatron's indexed dataset of token ids.
+
+    Example: web2gpt tokenize --corpus corpus.jsonl.zst --frames corpus.frames.parquet
+    --tokenizer tokenizer.json --bin text.bin --idx text.idx --documents documents.parquet
+    --rejected rejected.jsonl.zst --stats stats.json --work work/tokenize
+    """
     threads = workers or len(os.sched_getaffinity(0))
     os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # before the encoders start theirs
     from web2gpt.tokens.tokenize import TokenizeFiles
@@ -84,7 +93,11 @@ def index(
     work: Work,
     settings: IndexRun,
 ) -> None:
-    """Decide which documents are trained on, and in which order."""
+    """Decide which documents are trained on, and in which order.
+
+    Example: web2gpt index --tokens web=text --documents documents.parquet
+    --tokenizer tokenizer.json --output index --work work/index --split 949,50,1
+    """
     from web2gpt.tokens.index import IndexInputs, build_index
     from web2gpt.tokens.indexed import prefix_of
 
@@ -105,7 +118,10 @@ def verify(
     prefixes: Annotated[list[Path], typer.Argument(help="prefixes of .bin/.idx pairs")],
     tokenizer: Annotated[Path | None, typer.Option(help="tokenizer.json to hold ids to")] = None,
 ) -> None:
-    """Check .bin/.idx pairs, of any tool; the first fault ends it."""
+    """Check .bin/.idx pairs, of any tool; the first fault ends it.
+
+    Example: web2gpt tokens verify text other.bin --tokenizer tokenizer.json
+    """
     from web2gpt.tokens.show import show_verified
 
     show_verified(prefixes, tokenizer)
@@ -123,7 +139,10 @@ def merge(
         Path | None, typer.Option(help="documents.parquet to write")
     ] = None,
 ) -> None:
-    """Join .bin/.idx pairs, of any tool, into one; each is verified first."""
+    """Join .bin/.idx pairs, of any tool, into one; each is verified first.
+
+    Example: web2gpt tokens merge a b --output both --tokenizer tokenizer.json
+    """
     from web2gpt.tokens.merge import merge_datasets
 
     merge_datasets(
@@ -146,7 +165,10 @@ def show(
     offset: Annotated[int, typer.Option(min=0, help="first token of each")] = 0,
     length: Annotated[int, typer.Option(min=0, help="tokens of each")] = 64,
 ) -> None:
-    """Print size and lengths of a .bin/.idx pair, and some documents, decoded."""
+    """Print size and lengths of a .bin/.idx pair, and some documents, decoded.
+
+    Example: web2gpt tokens show text --tokenizer tokenizer.json --first 7 --count 2
+    """
     from web2gpt.tokens.show import show_dataset
 
     show_dataset(
@@ -176,7 +198,11 @@ def trace(
     ] = None,
     split: Annotated[str, typer.Option(help="train, valid, test, or valid-NAME")] = "train",
 ) -> None:
-    """Print the documents that a training step saw, with ids and URLs."""
+    """Print the documents that a training step saw, with ids and URLs.
+
+    Example: web2gpt tokens trace --index index/manifest.json --step 1000 --config config.yaml
+    --documents documents.parquet
+    """
     from web2gpt.tokens.trace import samples_of_step, trace_samples
 
     named = [text if "=" in text else f"={text}" for text in documents or ()]

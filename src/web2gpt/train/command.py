@@ -36,6 +36,9 @@ def train(
 
     One process a rank is started on this node: the same command for one CPU process, several GPUs,
     or several nodes (NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT set, or srun).
+
+    Example: web2gpt train --index index/manifest.json --tokenizer tokenizer.json --output train
+    --checkpoints checkpoints --work work/train --parallel.tensor 2 --train.steps 1000
     """
     from web2gpt.train.launcher import STOPPED
     from web2gpt.train.stage import TrainFiles, train_run

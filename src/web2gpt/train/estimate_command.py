@@ -33,6 +33,8 @@ def estimate(
     """Print what a run will take: parameters, tokens, operations, memory, disk and time.
 
     A layout that does not fit the GPU ends it with exit code 1 and layouts that do.
+
+    Example: web2gpt estimate --config config.yaml --gpu-memory 24 --tflops 60
     """
     from web2gpt.train.estimating import Given, show_estimate
 

@@ -25,7 +25,11 @@ def urls(
     ] = 1,
     shards: Annotated[int, typer.Option(min=1, help="number of shards, by domain")] = 1,
 ) -> None:
-    """Keep the URLs worth fetching: well-formed, not blacklisted, once each; in shards."""
+    """Keep the URLs worth fetching: well-formed, not blacklisted, once each; in shards.
+
+    Example: web2gpt urls --source news=lists/ --shards 4 --output urls
+    --rejected rejected.jsonl.zst --stats urls.json --work work/urls
+    """
     from web2gpt.urls.inputs import parse_sources
     from web2gpt.urls.selection import Outputs, select_urls
 
