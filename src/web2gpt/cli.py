@@ -1,11 +1,12 @@
 """The command line: one command a stage, each defined beside its stage.
 
 Exit codes: 0 done, 1 a fault that the message explains, 2 wrong arguments, 75 stopped on request
-and ready to be carried on.
+and ready to be carried on, 130 interrupted from the keyboard.
 """
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -14,7 +15,7 @@ from web2gpt.clean.command import clean, decontaminate
 from web2gpt.config import command as config
 from web2gpt.dedup import command as dedup
 from web2gpt.demo.command import demo
-from web2gpt.errors import Web2gptError
+from web2gpt.errors import Web2gptError, of_the_system
 from web2gpt.evaluate.command import evaluate
 from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
@@ -38,6 +39,8 @@ def serve_folder(folder: Path) -> ServedFolder:
 app = typer.Typer(
     name="web2gpt",
     help="From a list of URLs to a trained GPT-2. Each command is one stage of the workflow.",
+    epilog="Exit codes: 0 done; 1 a fault, which the message explains; 2 wrong arguments; "
+    "75 stopped on request, to be carried on; 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -70,8 +73,17 @@ def main() -> None:
     try:
         app()
     except Web2gptError as error:
-        print(f"web2gpt: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(error)
+    except OSError as error:
+        explained = of_the_system(error)
+        if explained is None:
+            raise
+        _end(explained)
+
+
+def _end(error: Web2gptError) -> NoReturn:
+    print(f"web2gpt: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from typing import Any, Self
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json, write_json
 from web2gpt.io.checksums import checksum
+from web2gpt.io.made import made_by
 from web2gpt.parallel.split import Range, Slice
 
 FORMAT = 1
@@ -149,14 +150,15 @@ class Index:
             raise InputError(f"{path}: not JSON ({error}); take another checkpoint.") from error
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             raise InputError(f"{path}: not a checkpoint of format {FORMAT}, which is read here.")
-        return cls(
-            value["identity"],
-            value["step"],
-            value["model"],
-            {name: TensorEntry.from_json(entry) for name, entry in value["tensors"].items()},
-            {name: FileEntry(**entry) for name, entry in value["files"].items()},
-            value.get("precision", "fp32"),
-        )
+        with made_by("train", path):
+            return cls(
+                value["identity"],
+                value["step"],
+                value["model"],
+                {name: TensorEntry.from_json(entry) for name, entry in value["tensors"].items()},
+                {name: FileEntry(**entry) for name, entry in value["files"].items()},
+                value.get("precision", "fp32"),
+            )
 
     def check_files(self, folder: Path) -> None:
         """Raise ``InputError`` if a file is missing or is not, byte for byte, the one written."""
@@ -199,4 +201,5 @@ class State:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        return cls(**read_json(folder / STATE))
+        with made_by("train", folder / STATE):
+            return cls(**read_json(folder / STATE))

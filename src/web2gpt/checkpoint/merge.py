@@ -30,6 +30,7 @@ from web2gpt.config.outputs import MergeCheckpoint
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
+from web2gpt.io.made import made_by
 from web2gpt.io.work import WorkFolder, file_states
 
 ROUNDING = {"fp32": 1e-5, "bf16": 2.0**-3, "fp16": 2.0**-6}
@@ -81,10 +82,8 @@ def merge_checkpoint(files: MergeFiles, settings: MergeCheckpoint) -> None:
 
 def checkpoint_of(done: Path) -> Path:
     """The checkpoint folder that train/done.json names."""
-    try:
+    with made_by("train", done):
         return Path(read_json(done)["checkpoint"])
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{done}: names no checkpoint ({error}); run train first.") from error
 
 
 def verify_slices(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeCheckpoint) -> None:

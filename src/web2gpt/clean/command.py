@@ -8,7 +8,7 @@ import typer
 from web2gpt.config.clean import Clean, Decontaminate
 from web2gpt.config.flags import with_settings
 from web2gpt.config.versions import VERSIONS
-from web2gpt.errors import InputError
+from web2gpt.errors import ConfigError, InputError
 
 Output = Annotated[Path, typer.Option(help="documents that are kept, .jsonl.zst")]
 Rejected = Annotated[Path, typer.Option(help="rejected documents, .jsonl.zst")]
@@ -70,6 +70,10 @@ def decontaminate_count(
     from web2gpt.clean.contamination import count_ngrams, write_ngrams
     from web2gpt.io.work import WorkFolder, file_states
 
+    if not settings.against:
+        raise ConfigError(
+            "decontaminate.against: names no evaluation set; give --against FILE, once for each."
+        )
     inputs = [*documents, *map(Path, settings.against)]
     _check_files(inputs)
     decides = {
@@ -176,4 +180,4 @@ def decontaminate_cut(
 def _check_files(paths: list[Path]) -> None:
     for path in paths:
         if not path.is_file():
-            raise InputError(f"{path}: no such file.")
+            raise InputError(f"{path}: no such file; correct the path, or make it first.")

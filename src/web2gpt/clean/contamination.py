@@ -20,6 +20,7 @@ from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import atomic_write
 from web2gpt.io.documents import fault_of
+from web2gpt.io.made import made_by
 from web2gpt.io.progress import ProgressLine
 from web2gpt.io.shards import BadLine, Document, read_jsonl
 from web2gpt.io.stage import ShardJob
@@ -74,9 +75,9 @@ def _count_shard(path: Path, finder: NgramFinder, progress: ProgressLine) -> Cou
 def add_counts(paths: Sequence[Path]) -> pa.Table:
     """The sum of tables of ``count_ngrams`` over parts of a corpus. Raises ``InputError`` if they
     are not of the same n-grams."""
-    total = pq.read_table(paths[0])
+    total = _read_counts(paths[0])
     for path in paths[1:]:
-        table = pq.read_table(path)
+        table = _read_counts(path)
         if not table["ngram"].equals(total["ngram"]):
             raise InputError(
                 f"{path}: counts other n-grams than {paths[0]}; count all shards against the same "
@@ -87,6 +88,11 @@ def add_counts(paths: Sequence[Path]) -> pa.Table:
             total.schema.get_field_index("count"), SCHEMA.field("count"), summed
         )
     return total
+
+
+def _read_counts(path: Path) -> pa.Table:
+    with made_by("decontaminate count", path):
+        return pq.read_table(path, columns=SCHEMA.names)
 
 
 def write_ngrams(table: pa.Table, path: Path) -> None:
@@ -133,7 +139,7 @@ def _decide(
 def rare_ngrams(path: Path, common: int) -> dict[Ngram, list[str]]:
     """The n-grams seen less than ``common`` times in the corpus, each with the evaluation sets it
     stands in; those never seen are left out."""
-    table = pq.read_table(path, columns=["ngram", "files", "count"])
+    table = _read_counts(path)
     return {
         tuple(row["ngram"].split(" ")): row["files"]
         for row in table.to_pylist()

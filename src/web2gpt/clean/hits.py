@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from web2gpt.io.made import made_by
+
 EXAMPLES = 20  # phrases told, of each set and fate
 
 
@@ -13,7 +15,8 @@ def report_hits(ngrams: Path, common: int) -> dict[str, Any]:
     """{"common": limit, "sets": {file: {"ngrams", "in_corpus", "cut", "common", "occurrences",
     "cut_most", "common_most"}}}; the last two list phrases with their counts in the corpus,
     commonest first. An n-gram that stands in several sets counts in each."""
-    rows = pq.read_table(ngrams).to_pylist()
+    with made_by("decontaminate count", ngrams):
+        rows = pq.read_table(ngrams, columns=["ngram", "files", "count"]).to_pylist()
     names = dict.fromkeys(name for row in rows for name in row["files"])
     sets = {name: _report_set([row for row in rows if name in row["files"]], common)
             for name in names}  # fmt: skip

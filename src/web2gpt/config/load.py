@@ -45,9 +45,14 @@ def read_yaml(path: Path) -> dict[Any, Any]:
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file; the configuration is one YAML file.") from error
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())}).") from error
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}); name a YAML file."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text; the configuration is a YAML file.") from error
+    except yaml.YAMLError as error:
+        found = " ".join(str(error).split())
+        raise ConfigError(f"{path}: not YAML ({found}); mend it there.") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: no settings in it; write a mapping such as 'model: ...'.")
     return values

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
+from web2gpt.io.made import made_by
 from web2gpt.tokens.samples import check_index
 from web2gpt.tokens.streams import NamedDataset, open_datasets
 
@@ -27,11 +27,11 @@ class SplitDocuments:
     def open(cls, manifest: Path, split: str) -> Self | None:
         """From index/manifest.json; None if the part is empty. Raises ``InputError`` if files are
         missing or others than the index was made of."""
-        if not manifest.is_file():
-            raise InputError(f"{manifest}: no such file; run the stage index first.")
-        content = read_json(manifest)
+        with made_by("index", manifest):
+            content = read_json(manifest)
+            named = [(d["name"], Path(d["prefix"])) for d in content["datasets"]]
         check_index(manifest, content, split, full=False)
-        datasets = open_datasets([(d["name"], Path(d["prefix"])) for d in content["datasets"]], {})
+        datasets = open_datasets(named, {})
         numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))
         return cls(datasets, numbers) if len(numbers) else None
 

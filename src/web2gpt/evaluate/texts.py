@@ -98,4 +98,6 @@ def _decoded(path: Path) -> Iterator[str]:
     except BROKEN as error:
         raise InputError(f"{path}: breaks off or is damaged; get it again.") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from error
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); correct the path."
+        ) from error

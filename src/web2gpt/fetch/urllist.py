@@ -41,7 +41,9 @@ class UrlList:
         try:
             self._file = path.open("rb")
         except OSError as error:
-            raise InputError(f"{path}: cannot be opened ({error.strerror}).") from error
+            raise InputError(
+                f"{path}: cannot be opened ({error.strerror}); run urls first."
+            ) from error
         for line in self._file:
             content.update(line)
             starts.append(starts[-1] + len(line))

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
 from web2gpt.errors import InputError
+from web2gpt.io.made import made_by
 from web2gpt.io.statistics import Statistics, add_up, check_errors
 
 
@@ -36,9 +36,5 @@ def statistics(
 
 
 def _load(path: Path) -> Statistics:
-    try:
+    with made_by("the shard's stage", path):
         return Statistics.load(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file; run the stage that makes it first.") from error
-    except (KeyError, TypeError, ValueError, orjson.JSONDecodeError) as error:
-        raise InputError(f"{path}: not the statistics of a shard ({error}).") from error

@@ -45,7 +45,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | BadLine]]:
     try:
         file = open_compressed(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from error
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); name another file."
+        ) from error
     with file:
         while True:
             number += 1

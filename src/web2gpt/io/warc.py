@@ -118,7 +118,9 @@ def read_responses(path: Path, max_bytes: int) -> Iterator[Response | BadRecord]
             elif (found.headers.get("WARC-Type") or "").lower() == "response":
                 yield _response(found, path, max_bytes)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); name another file."
+        ) from error
 
 
 def _bad(found: Block | Damage, path: Path, reason: str) -> BadRecord:

@@ -28,6 +28,11 @@ def report(
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; name one that a run has written.")
     evidence = gather(data, run)
+    if evidence.is_empty:
+        raise InputError(
+            f"{data}, {run}: neither holds anything that a stage writes; name results/data/NAME "
+            "and results/runs/NAME of a run."
+        )
     write_text(output, render(evidence))
     missing = f", without {', '.join(evidence.missing)}" if evidence.missing else ""
     print(f"report: {len(evidence.stages)} stages, {len(evidence.train)} logged steps{missing}")
@@ -46,5 +51,7 @@ def manifest(
     from web2gpt.report.manifest import make_manifest
 
     made = make_manifest(files)
+    if not made["files"]:
+        raise InputError(f"{', '.join(map(str, files))}: no file in it; name what is to be hashed.")
     write_json(output, made)
     print(f"manifest: {len(made['files'])} files")

@@ -66,6 +66,12 @@ class Evidence:
     costs: tuple[RuleCost, ...] = ()
     missing: list[str] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all was found."""
+        found = (self.stages, self.train, self.valid, self.samples, self.evaluation, self.config)
+        return not any(found)
+
 
 def gather(data: Path, run: Path) -> Evidence:
     """Read what the folders of a corpus and of a run hold."""

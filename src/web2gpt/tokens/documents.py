@@ -7,16 +7,16 @@ import pyarrow
 import pyarrow.parquet
 
 from web2gpt.errors import InputError
+from web2gpt.io.made import made_by
 
 
 class DocumentNames:
     """Row ``number`` of documents.parquet. Memory: the row group last looked at."""
 
     def __init__(self, path: Path):
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; it is written by the stage tokenize.")
         self._path = path
-        self._file = pyarrow.parquet.ParquetFile(path)
+        with made_by("tokenize", path):
+            self._file = pyarrow.parquet.ParquetFile(path)
         groups = self._file.metadata.num_row_groups
         rows = [self._file.metadata.row_group(group).num_rows for group in range(groups)]
         self._first = np.cumsum([0, *rows])

@@ -55,10 +55,15 @@ class Header:
                 "again, or convert it with the tool that made it (--dataset-impl mmap)."
             )
         if len(content) < HEADER.size or not content.startswith(MAGIC):
-            raise InputError(f"{path}: not an .idx file: it does not begin with MMIDIDX.")
+            raise InputError(
+                f"{path}: not an .idx file: it does not begin with MMIDIDX; name another "
+                "or make it again."
+            )
         _, version, code, sequences, entries = HEADER.unpack(content)
         if version != VERSION:
-            raise InputError(f"{path}: version {version} of the format; only 1 is known.")
+            raise InputError(
+                f"{path}: version {version} of the format; only 1 is known; make it again."
+            )
         if code not in DTYPES:
             raise InputError(
                 f"{path}: dtype code {code}; token ids have one of {sorted(DTYPES)}. "
@@ -84,7 +89,9 @@ class IndexedDataset:
                 "cut short or damaged: make it again."
             )
         if not self.bin.is_file():
-            raise InputError(f"{self.bin}: no such file, but {self.idx} is there.")
+            raise InputError(
+                f"{self.bin}: no such file, but {self.idx} is there; put the two together."
+            )
         self.dtype = header.dtype
         self.has_modes = size != header.size  # a byte a sequence at the end: multimodal data
         self.lengths = _section(self.idx, "<i4", HEADER.size, header.sequences)  # [S], tokens
@@ -173,4 +180,8 @@ def _near(path: Path) -> str:
     stem = path.name.removesuffix(".idx")
     near = sorted(found.name.removesuffix(".idx") for found in path.parent.glob(f"{stem}*.idx"))
     near = near or sorted(found.name.removesuffix(".idx") for found in path.parent.glob("*.idx"))
-    return f"; beside it lie the prefixes {', '.join(near[:5])}." if near else "."
+    return (
+        f"; beside it lie the prefixes {', '.join(near[:5])}."
+        if near
+        else "; name the prefix of a pair."
+    )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
 from web2gpt.io.checksums import checksum
+from web2gpt.io.made import made_by
 from web2gpt.tokens.indexed import IndexedDataset, bin_path, idx_path
 
 Array = npt.NDArray[Any]
@@ -40,13 +41,11 @@ class Samples:
     """
 
     def __init__(self, manifest: Path, split: str, *, check: Check = "quick"):
-        if not manifest.is_file():
-            raise InputError(f"{manifest}: no such file; run the stage index first.")
-        content = read_json(manifest)
-        if split not in content["splits"]:
-            raise InputError(
-                f"{manifest}: has no part {split!r}; it has {', '.join(content['splits'])}."
-            )
+        with made_by("index", manifest):
+            content = read_json(manifest)
+            parts = list(content["splits"])
+        if split not in parts:
+            raise InputError(f"{manifest}: no part {split!r}; it has {', '.join(parts)}.")
         if check != "none":
             check_index(manifest, content, split, full=check == "full")
         self.manifest = content

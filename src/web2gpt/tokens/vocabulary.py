@@ -95,7 +95,9 @@ def parse_tokenizer(content: bytes, path: Path) -> Any:
     try:
         tokenizer = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # the library raises no narrower one
-        raise InputError(f"{path}: not a tokenizer.json ({error}).") from error
+        raise InputError(
+            f"{path}: not a tokenizer.json; name one, or run the stage tokenizer."
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True

@@ -7,8 +7,8 @@ from typing import Any
 
 from web2gpt.config.load import parse_settings, read_config
 from web2gpt.config.train_stage import TrainStage
-from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
+from web2gpt.io.made import made_by
 from web2gpt.parallel.legal import check_combination
 from web2gpt.train.estimate import Situation, estimate_rows, format_rows
 from web2gpt.train.fitting import require_fit
@@ -68,7 +68,6 @@ def _stage(given: Given, settings: TrainStage) -> tuple[TrainStage, int]:
 
 
 def _manifest(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file; run the stage index first.") from error
+    with made_by("index", path):
+        manifest = read_json(path)
+        return {"tokenizer": manifest["tokenizer"], "splits": manifest["splits"]}

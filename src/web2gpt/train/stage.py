@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from web2gpt.checkpoint.identity import deciding, identity_of, record_identity
+from web2gpt.config.derive import world_size
 from web2gpt.config.train_stage import TrainStage
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.atomic import TEMPORARY, read_json
+from web2gpt.io.made import made_by
 from web2gpt.io.work import WorkFolder
 from web2gpt.parallel.legal import check_combination
 from web2gpt.train.attempts import remembered
@@ -25,6 +27,7 @@ from web2gpt.train.launcher import RankError, Ranks, following_requests, run_ran
 from web2gpt.train.nodes import Nodes
 from web2gpt.train.origin import check_origin, origin
 from web2gpt.train.tracker import check_tracker
+from web2gpt.train.turn import leading, turn_comes
 
 METRICS = "metrics.jsonl"
 CURVES = "tensorboard"
@@ -69,6 +72,7 @@ def train_run(files: TrainFiles, stage: TrainStage, attempt: int = 1) -> bool:
 def _plan(files: TrainFiles, stage: TrainStage, nodes: Nodes) -> tuple[Job, dict[str, Any]]:
     """The job, and what decides its weights. Raises before anything has been started or written."""
     check_combination(stage.train, stage.parallel)
+    nodes.share(world_size(stage.parallel))
     device = choose_device(stage.train, stage.parallel, nodes=nodes.count)
     check_tracker(stage.train)
     manifest = read_manifest(files, stage)
@@ -86,7 +90,8 @@ def _plan(files: TrainFiles, stage: TrainStage, nodes: Nodes) -> tuple[Job, dict
 def _run(job: Job, nodes: Nodes, ranks: Ranks) -> bool:
     """Run the ranks; a draft that a failed save left behind does not fill the disk any longer."""
     try:
-        return run_ranks(job, nodes, ranks)
+        with leading(job.work, nodes):
+            return run_ranks(job, nodes, ranks)
     except RankError:
         for draft in job.run_folder.glob(f"{TEMPORARY}step_*"):
             shutil.rmtree(draft, ignore_errors=True)
@@ -95,11 +100,9 @@ def _run(job: Job, nodes: Nodes, ranks: Ranks) -> bool:
 
 def read_manifest(files: TrainFiles, stage: TrainStage) -> Mapping[str, Any]:
     """The index's manifest. Raises ``InputError`` if it does not fit tokenizer or model."""
-    try:
+    with made_by("index", files.index):
         manifest: Mapping[str, Any] = read_json(files.index)
-    except FileNotFoundError as error:
-        raise InputError(f"{files.index}: no such file; run the stage index first.") from error
-    length = manifest["settings"]["sequence_length"]
+        length = manifest["settings"]["sequence_length"]
     if length != stage.model.n_positions:
         raise ConfigError(
             f"model.n_positions = {stage.model.n_positions}, but {files.index} was made for "
@@ -110,7 +113,8 @@ def read_manifest(files: TrainFiles, stage: TrainStage) -> Mapping[str, Any]:
 
 
 def _check_tokenizer(files: TrainFiles, manifest: Mapping[str, Any]) -> None:
-    found = blake2b(files.tokenizer.read_bytes(), digest_size=32).hexdigest()
+    with made_by("tokenizer", files.tokenizer):
+        found = blake2b(files.tokenizer.read_bytes(), digest_size=32).hexdigest()
     if found != manifest["tokenizer"]["blake2b"]:
         raise InputError(
             f"{files.tokenizer}: not the tokenizer that {files.index} was made with; "
@@ -149,6 +153,8 @@ def _help(job: Job, nodes: Nodes, ranks: Ranks, is_over: Callable[[], bool]) -> 
 
     It ends too when the first finds that the work was done, or done by another meanwhile.
     """
+    if not turn_comes(job.work, nodes, lambda: ranks.asked, is_over):
+        return not ranks.asked
     # Beside the work folder, not in it: its owner empties it when it begins another job.
     own = replace(job, work=job.work.with_name(f"{job.work.name}_node_{nodes.rank:04d}"))
     own.work.mkdir(parents=True, exist_ok=True)
