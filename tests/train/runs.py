@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from web2gpt.train.metrics import read_rows
 
 PATIENCE = 120.0
 PLANTED = Path(__file__).with_name("planted")
+STAND_INS = Path(__file__).with_name("stand_ins")
 TIMES = (
     "time", "tokens_per_second", "tflops", "memory_gib", "peak_memory_gib", "data_seconds",
     "forward_seconds", "backward_seconds", "reduce_seconds", "optimizer_seconds",
@@ -26,25 +28,31 @@ TIMES = (
 
 @dataclass
 class Run:
-    """Runs in ``folder``. ``planted``: see planted/sitecustomize.py. No compiler can be found, and
-    none is needed."""
+    """Runs in ``folder``. ``planted``: see planted/sitecustomize.py. ``stand_ins``: with the
+    packages of that folder. No compiler can be found, and none is needed."""
 
     data: Data
     folder: Path
     planted: str = ""
+    stand_ins: bool = False
     said: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True, parents=True)
 
     def start(
-        self, chosen: dict[str, Any], *, also: str = "", largest_file: int | None = None
+        self,
+        chosen: dict[str, Any],
+        *,
+        also: str = "",
+        largest_file: int | None = None,
+        attempt: int = 1,
     ) -> subprocess.Popen[str]:
         """``also``: more planted faults. ``largest_file``: bytes at which the disk is full."""
         command = [sys.executable, "-m", "web2gpt.cli", "train", "--index", str(self.data.index)]
         command += ["--tokenizer", str(self.data.tokenizer), "--output", "train"]
         command += ["--checkpoints", "checkpoints", "--work", "work"]
-        command += ["--settings", orjson.dumps(chosen).decode()]
+        command += ["--settings", orjson.dumps(chosen).decode(), "--attempt", str(attempt)]
         environment = {
             **os.environ,
             "CXX": "/bin/false",
@@ -52,6 +60,9 @@ class Run:
         }
         if faults := ",".join(filter(None, (self.planted, also))):
             environment |= {"PYTHONPATH": str(PLANTED), "WEB2GPT_PLANTED": faults}
+        if self.stand_ins:
+            calls = str(self.folder / "wandb.jsonl")
+            environment |= {"PYTHONPATH": str(STAND_INS), "WANDB_CALLS": calls}
 
         def limit() -> None:
             if largest_file is not None:
@@ -74,9 +85,9 @@ class Run:
         self.said = out + err
         return process.returncode
 
-    def finish(self, chosen: dict[str, Any], code: int = 0) -> str:
+    def finish(self, chosen: dict[str, Any], code: int = 0, attempt: int = 1) -> str:
         """Run to the end; gives what it said."""
-        assert self.end(self.start(chosen)) == code, self.said
+        assert self.end(self.start(chosen, attempt=attempt)) == code, self.said
         return self.said
 
     def wait_for(self, process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
@@ -85,6 +96,12 @@ class Run:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline, "it does not come that far"
             time.sleep(0.001)
+
+    def listens(self, process: subprocess.Popen[str]) -> bool:
+        """Whether the launcher catches requests to stop."""
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(status.split("SigCgt:")[1].split()[0], 16)
+        return bool(caught >> (signal.SIGTERM - 1) & 1)
 
     @property
     def identities(self) -> list[Path]:

@@ -15,6 +15,8 @@ from web2gpt.tokens.index import IndexInputs, build_index
 from web2gpt.tokens.indexed import bin_path, idx_path, write_idx
 
 STEPS, BATCH, LENGTH = 24, 4, 32
+NAN_AT, SPIKE_AT, SKIPPED = 5, 23, (10, 11)
+PLANTED = f"nan:{NAN_AT},spike:{SPIKE_AT}"
 
 
 @dataclass(frozen=True)

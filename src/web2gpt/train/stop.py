@@ -25,17 +25,21 @@ class Request:
 class Agreement:
     """What all ranks know at the end of a step, over gloo, so that GPUs are not waited for.
 
-    ``minutes``: how long the run may take. Building it is collective.
+    ``minutes``: how long the run may take, from the first call on: however short, a step is made
+    and saved. Building it is collective.
     """
 
     def __init__(self, request: Request, minutes: float | None):
-        self._request = request
-        self._end = None if minutes is None else time.monotonic() + 60 * minutes
+        self._request, self._minutes = request, minutes
+        self._end: float | None = None
         self._group = dist.new_group(backend="gloo")
 
     def reach(self, *, writing: bool) -> tuple[bool, bool]:
         """Whether any rank was asked to stop, and whether any is still ``writing``. Collective."""
-        late = self._end is not None and time.monotonic() > self._end
+        now = time.monotonic()
+        late = self._end is not None and now > self._end
+        if self._end is None and self._minutes is not None:
+            self._end = now + 60 * self._minutes
         flags = torch.tensor([self._request.asked or late, writing], dtype=torch.uint8)
         dist.all_reduce(flags, op=dist.ReduceOp.MAX, group=self._group)
         stop, busy = flags.tolist()

@@ -1,8 +1,9 @@
 """Faults planted in a real run: this folder on PYTHONPATH, and the faults in WEB2GPT_PLANTED.
 
 One or several of, joined by commas: ``nan:STEP`` (a gradient becomes NaN where it is held),
-``hang:STEP`` (the last rank never comes to the step), ``spike:STEP`` (the loss is told ten too
-high). Python loads this file by itself; it waits for the trainer to be imported.
+``hang:STEP`` (the last rank never comes to the step), ``raise:STEP`` (it fails there),
+``spike:STEP`` (the loss is told ten too high). Python loads this file by itself; it waits for the
+trainer to be imported.
 """
 
 import os
@@ -40,19 +41,25 @@ def plant(trainer):
     def faulty(self, number):
         if number in at.get("hang", ()) and rank == last:
             time.sleep(3600)
-        hook = None
-        if number in at.get("nan", ()) and BAD_PARAMETER in self.engine.tensors:
-            parameter = self.engine.tensors[BAD_PARAMETER].parameter
-            hook = parameter.register_hook(lambda gradient: gradient * float("nan"))
+        if number in at.get("raise", ()) and rank == last:
+            raise RuntimeError("planted")
+        spoil(self, number in at.get("nan", ()))
         if number in at.get("spike", ()):
             step = self.engine.train_step
             self.engine.train_step = lambda *values: raised(step(*values))
         take(self, number)
         self.engine.__dict__.pop("train_step", None)
-        if hook:
-            hook.remove()
 
     trainer._take = faulty
+
+
+def spoil(trainer, now):
+    """Make the gradient NaN ``now``; hooked in before any that the trainer itself hooks in."""
+    first = not hasattr(trainer, "spoilt")
+    trainer.spoilt = now
+    if first and BAD_PARAMETER in trainer.engine.tensors:
+        parameter = trainer.engine.tensors[BAD_PARAMETER].parameter
+        parameter.register_hook(lambda grad: grad * float("nan") if trainer.spoilt else grad)
 
 
 def raised(result):
