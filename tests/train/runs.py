@@ -21,7 +21,7 @@ PATIENCE = 120.0
 PLANTED = Path(__file__).with_name("planted")
 STAND_INS = Path(__file__).with_name("stand_ins")
 TIMES = (
-    "time", "tokens_per_second", "tflops", "memory_gib", "peak_memory_gib", "data_seconds",
+    "time", "tokens_per_second", "tflops", "mfu", "memory_gib", "peak_memory_gib", "data_seconds",
     "forward_seconds", "backward_seconds", "reduce_seconds", "optimizer_seconds",
 )  # fmt: skip
 

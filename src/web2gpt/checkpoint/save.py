@@ -131,7 +131,7 @@ def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> None:
 def _went_well(path: Path) -> bool:
     try:
         return State.read(path).bad_in_a_row == 0
-    except (OSError, ValueError, TypeError):  # missing, not JSON, not ours: damaged
+    except InputError:  # missing, not JSON, not ours: damaged
         return False
 
 
