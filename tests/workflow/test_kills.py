@@ -66,6 +66,9 @@ def test_snakemake_killed_alone_while_training_runs_on(rerun: Project, finished:
     process = project.start("train")
     wait_for(project, str(lease.relative_to(project.folder)), process)
     trainer = json.loads(lease.read_text())["pid"]
+    refused = project.run("train")
+    assert refused.returncode == 1
+    assert "results/runs/small: another Snakemake is at work here" in refused.stdout
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert is_running(trainer)

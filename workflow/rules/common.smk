@@ -1,4 +1,5 @@
 # What the rules share: the validated configuration, and the names that follow from it.
+import fcntl
 import json
 import shlex
 import sys
@@ -226,6 +227,75 @@ def intermediate(path):
     return temp(path) if cfg.keep == "results" else path
 
 
+def across_nodes(cfg):
+    """What a cluster's scheduler is asked for beside threads and memory, in the names of Slurm's
+    executor: a launcher on each of several nodes, and a node's share of processors and GPUs.
+    """
+    share = world_size(cfg.parallel) // cfg.train.nodes
+    asked = {"gres": f"gpu:{share}"} if cfg.train.device == "cuda" else {}
+    if cfg.train.nodes > 1:
+        cpus = share * cfg.train.threads
+        asked |= {"nodes": cfg.train.nodes, "tasks": cfg.train.nodes, "cpus_per_task": cpus}
+        # The executor must not wrap the job in an srun of its own, nor ask for tasks a GPU.
+        asked |= {"mpi": "srun", "tasks_per_gpu": 0}
+    return asked
+
+
+def launch(cfg):
+    """Before the command of a job over several nodes: inside a Slurm job, srun starts it on each.
+
+    One that fails ends them all.
+    """
+    nodes, share = cfg.train.nodes, world_size(cfg.parallel) // cfg.train.nodes
+    if nodes == 1:
+        return ""
+    return (
+        f"${{SLURM_JOB_ID:+srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1"
+        f" --cpus-per-task={share * cfg.train.threads} --mpi=none --kill-on-bad-exit=1}}"
+    )
+
+
+def refuse_default_profile():
+    """Stop before one machine's threads and memory are asked of a cluster.
+
+    --profile does not replace workflow/profiles/default: its settings win, key by key.
+    """
+    if workflow.local_exec:
+        return
+    here = Path(workflow.basedir, "profiles/default/profile.yaml")
+    threads = workflow.resource_settings.overwrite_threads
+    given = {rule: int(str(count)) for rule, count in threads.items() if str(count).isdigit()}
+    if given == read_yaml(here)["set-threads"]:
+        stop(
+            "these are workflow/profiles/default's threads and memory, under a cluster's executor:"
+            " choose a profile with --workflow-profile workflow/profiles/slurm, not --profile"
+        )
+
+
 def use_own_environment():
     """Let the rules' commands find the installation that runs Snakemake, activated or not."""
     shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
+
+
+# One workflow at a time
+
+HELD = []
+
+
+def hold(*folders):
+    """Refuse a second workflow on the folders that this one's jobs write to, while it lives.
+
+    Snakemake's own lock outlives a SIGKILL; the kernel's goes with the process.
+    """
+    written = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
+    for folder in folders:
+        if not any(file.startswith(f"{folder}/") for file in written):
+            continue
+        path = Path(folder, "work/workflow.lock")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stop(f"{folder}: another Snakemake is at work here; wait until it ends, or stop it.")
+        HELD.append(lock)

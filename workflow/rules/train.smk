@@ -28,8 +28,10 @@ rule train:
         ENVIRONMENT
     threads: world_size(cfg.parallel) * cfg.train.threads
     resources:
+        **across_nodes(cfg),
         attempt=lambda wildcards, attempt: attempt,
     params:
+        launch=launch(cfg),
         documents=repeated("--documents", "documents"),
         settings=settings("run", "model", "parallel", "optimizer", "schedule", "train"),
         folder=subpath(output.done, parent=True),
@@ -38,7 +40,7 @@ rule train:
     message:
         "train: GPT-2 on {threads} threads or more"
     shell:
-        "web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
+        "{params.launch} web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
         " {params.documents}"
         " --output {params.folder:q} --checkpoints {params.checkpoints:q}"
         " --work {params.work:q} --attempt {resources.attempt}"
