@@ -64,6 +64,11 @@ def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
             f"train.processes = {train.processes}, but {world_equation(parallel)}; "
             "change one of them"
         )
+    if world_size(parallel) % train.nodes:
+        raise ValueError(
+            f"train.nodes = {train.nodes} does not divide the processes: "
+            f"{world_equation(parallel)}; change one of them"
+        )
     for name, value in (("model.n_head", model.n_head), ("model.n_embd", model.n_embd)):
         if value % parallel.tensor:
             raise ValueError(

@@ -112,6 +112,9 @@ class Train(Settings):
     processes: int | None = Field(
         None, ge=1, description="number of processes, if to be checked against the layout"
     )
+    nodes: int = Field(
+        1, ge=1, description="nodes that a cluster's scheduler is asked for; elsewhere one is used"
+    )
     threads: int = Field(
         1, ge=1, description="CPU threads a process; results depend on it in their last bits"
     )
@@ -188,7 +191,7 @@ class Train(Settings):
 
 NOT_DECIDING = frozenset(
     {
-        "micro_batch_size", "device", "cpu_fallback", "processes", "threads", "recompute",
+        "micro_batch_size", "device", "cpu_fallback", "processes", "nodes", "threads", "recompute",
         "eval_interval", "eval_batches", "checkpoint_interval", "keep_last", "keep_every",
         "check_interval",
         "async_checkpoint", "exit_after", "hang_timeout", "max_bad_steps", "spike_deviations",
