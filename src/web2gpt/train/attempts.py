@@ -11,9 +11,9 @@ from pathlib import Path
 
 from web2gpt.errors import LeaseError, Web2gptError
 from web2gpt.io.atomic import read_json, write_json
-from web2gpt.train.launcher import LostRankError
+from web2gpt.train.launcher import LostRankError, StoppedError
 
-PASSING = (LeaseError, LostRankError)
+PASSING = (LeaseError, LostRankError, StoppedError)
 """Errors that another attempt may not meet."""
 
 

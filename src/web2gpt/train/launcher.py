@@ -39,6 +39,12 @@ class RankError(Web2gptError):
     """A rank failed."""
 
 
+class StoppedError(Web2gptError):
+    """A request to stop came before any rank was started."""
+
+    exit_code = STOPPED
+
+
 class LostRankError(RankError):
     """A rank was killed, hung, or met what it does not know: another try may well succeed."""
 
@@ -208,11 +214,14 @@ def _start(
 def following_requests() -> Iterator[Ranks]:
     """Ranks to be filled, which a request to stop is passed on to: they save and end.
 
-    A second interrupt from the keyboard kills them.
+    A second interrupt from the keyboard kills them. While there are none, as when the work folder
+    is waited for, a request raises ``StoppedError`` wherever we are.
     """
     ranks = Ranks()
 
     def forward(number: int, frame: FrameType | None) -> None:
+        if not ranks.processes:
+            raise StoppedError("train: stopped on request before it began; run again")
         kills = ranks.asked and number == signal.SIGINT
         ranks.asked = True
         ranks.send(signal.SIGKILL if kills else signal.SIGTERM)

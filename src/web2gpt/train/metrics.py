@@ -6,6 +6,7 @@ once, as an unbroken run's would: rows after the checkpoint are dropped, and Ten
 written again from those that stay.
 """
 
+import errno
 import os
 import shutil
 import time
@@ -51,16 +52,18 @@ class Metrics:
         os.fsync(self._file.fileno())
 
     def last_values(self) -> dict[str, Any]:
-        """The last value of each column."""
+        """The last number of each column."""
         values: dict[str, Any] = {}
         for row in read_rows(self._rows):
-            values.update(row)
+            values.update((name, value) for name, value in row.items() if value is not None)
         return values
 
     def add(self, row: Row) -> None:
         """Append a row. ``step`` is required; what is no number is not drawn."""
         row = {**row, "time": round(time.time(), 3)}
-        self._file.write(_line(row))
+        line = _line(row)
+        if self._file.write(line) < len(line):  # the disk is full; what follows must not join on
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._rows))
         self._curves.draw(row)
         if self._tracker:
             self._tracker.add(row)

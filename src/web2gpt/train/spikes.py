@@ -14,9 +14,11 @@ from typing import Any
 import orjson
 
 from web2gpt.errors import InputError
+from web2gpt.io.atomic import write_bytes
 from web2gpt.tokens.documents import DocumentNames
 from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Rows
+from web2gpt.train.metrics import read_rows
 
 WINDOW = 100  # losses that a new one is compared with
 FEWEST = 20  # losses before there is a judgement
@@ -74,10 +76,22 @@ def _described(names: DocumentNames, row: int) -> str:
         return "unknown"
 
 
+def forget_spikes(folder: Path, *, after: int) -> None:
+    """Drop the reports of steps after a checkpoint that the run carries on from."""
+    path = folder / FILE
+    if not path.exists():
+        return
+    kept = [row for row in read_rows(path) if row["step"] <= after]
+    write_bytes(path, b"".join(map(_line, kept)))
+
+
 def report_spike(folder: Path, row: Mapping[str, Any], documents: list[str]) -> str:
     """Append to spikes.jsonl; gives the documents in a few words."""
     with (folder / FILE).open("ab") as file:
-        line = {**row, "documents": documents}
-        file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        file.write(_line({**row, "documents": documents}))
     more = f" and {len(documents) - SHOWN:,} more, in {FILE}" if len(documents) > SHOWN else ""
     return "; ".join(documents[:SHOWN]) + more
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)

@@ -162,9 +162,9 @@ def _help(job: Job, nodes: Nodes, ranks: Ranks, is_over: Callable[[], bool]) -> 
 
 
 def _summary(done: Mapping[str, Any]) -> str:
-    valid = done["valid_loss"]
+    losses = (("loss", done["loss"]), ("validation loss", done["valid_loss"]))
+    said = "".join(f", {name} {loss:.4f}" for name, loss in losses if loss is not None)
     return (
-        f"train: step {done['step']:,}, {done['tokens']:,} tokens, loss {done['loss']:.4f}"
-        f"{'' if valid is None else f', validation loss {valid:.4f}'}, "
+        f"train: step {done['step']:,}, {done['tokens']:,} tokens{said}, "
         f"{done['seconds']:,.0f} s; {done['checkpoint']}"
     )

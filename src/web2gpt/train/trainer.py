@@ -32,8 +32,9 @@ from web2gpt.train.memory import Case
 from web2gpt.train.metrics import Metrics
 from web2gpt.train.pulse import Heart
 from web2gpt.train.schedule import learning_rate
-from web2gpt.train.spikes import BatchDocuments
+from web2gpt.train.spikes import BatchDocuments, forget_spikes
 from web2gpt.train.start import find_start, opened
+from web2gpt.train.starts import note_start
 from web2gpt.train.stop import Agreement, Request
 from web2gpt.train.timers import Timers
 from web2gpt.train.tracker import Tracker
@@ -118,6 +119,7 @@ class Trainer:
     def run(self) -> bool:
         """All steps that are left. True when the last one is done and saved."""
         steps = self.length.steps
+        self._watch()
         if self.chronicle:
             self.chronicle.pace.restart()
         for step in range(self.state.step + 1, steps + 1):
@@ -169,14 +171,18 @@ class Trainer:
         self._judge(step)
 
     def _judge(self, step: Step) -> None:
-        """Watch bad steps; end the run when there were too many in a row. Collective."""
-        if not step.result.bad:
-            self.blame.forget()
-        elif self.state.bad_in_a_row >= self.settings.max_bad_steps:
+        """End the run when there were too many bad steps in a row. Collective."""
+        if self.state.bad_in_a_row >= self.settings.max_bad_steps:
             raise diverged(
                 step, self.blame.verdict(), self.documents.of(step.rows), self._last_good()
             )
-        else:
+        self._watch()
+
+    def _watch(self) -> None:
+        """Look for the parameter to blame while steps go wrong, or if the next may be the last."""
+        if not self.state.bad_in_a_row:
+            self.blame.forget()
+        if self.state.bad_in_a_row or self.settings.max_bad_steps == 1:
             self.blame.watch()
 
     def _last_good(self) -> str:
@@ -253,9 +259,11 @@ class Trainer:
 
     def _chronicle(self, samples: Samples) -> Chronicle:
         job, device = self.job, self.engine.setup.device
+        forget_spikes(job.run_folder, after=self.state.step)
         project = self.settings.wandb_project
         settings: dict[str, Any] = job.stage.model_dump(mode="json")
         tracker = Tracker(project, job.identity, settings) if project else None
+        note_start(job, self.state.step)
         return Chronicle(
             job,
             Metrics(job.run_folder, self.state.step, tracker),
