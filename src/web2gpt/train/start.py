@@ -11,7 +11,7 @@ from pathlib import Path
 import torch.distributed as dist
 from torch import Tensor
 
-from web2gpt.checkpoint.format import Index, State, step_of
+from web2gpt.checkpoint.format import INDEX, Index, State, step_of
 from web2gpt.checkpoint.huggingface import HuggingFaceFolder
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
@@ -49,7 +49,7 @@ def find_start(job: Job, say: Callable[[str], None]) -> Start:
     """
     choice: list[Start | None] = [None]
     if dist.get_rank() == 0:
-        choice = [_look(job, say)]
+        choice = [choose_start(job, say)]
     dist.broadcast_object_list(choice)
     start = choice[0]
     assert start is not None
@@ -64,7 +64,7 @@ def opened(start: Start, job: Job) -> Iterator[tuple[WholeTensor, Callable[[Engi
     model, seed = job.stage.model, job.stage.run.seed
     if start.folder is None:
         yield partial(initial_tensor, model=model, seed=seed), lambda engine: BEGINNING
-    elif (start.folder / "index.json").is_file():
+    elif (start.folder / INDEX).is_file():
         with JoinedCheckpoint(start.folder) as checkpoint:
             weights = WholeWeights(checkpoint)
             whole = start.whole
@@ -87,7 +87,8 @@ def _given(folder: HuggingFaceFolder) -> WholeTensor:
     return whole
 
 
-def _look(job: Job, say: Callable[[str], None]) -> Start:
+def choose_start(job: Job, say: Callable[[str], None]) -> Start:
+    """What rank 0 finds. Raises ``InputError`` if a checkpoint that was named is damaged."""
     train = job.stage.train
     newest, faults = newest_checkpoint(job.run_folder)
     for fault in faults:
@@ -97,7 +98,10 @@ def _look(job: Job, say: Callable[[str], None]) -> Start:
         drop_old(job.run_folder, keep=sys.maxsize)
     if newest or train.continue_from is None:
         return Start(newest, whole=True)
-    return Start(Path(train.continue_from), whole=train.continue_mode != "weights")
+    named = Path(train.continue_from)
+    if (named / INDEX).is_file():
+        Index.read(named).check_files(named)
+    return Start(named, whole=train.continue_mode != "weights")
 
 
 def _set_aside(folder: Path, newest: Path | None) -> None:
