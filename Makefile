@@ -7,7 +7,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c envs/constraints.txt
 
-.PHONY: run test test-all test-peers lint clean
+.PHONY: run test test-all test-page test-peers lint clean
 
 run: .venv/run
 	$(BIN)/snakemake --cores all all
@@ -17,6 +17,11 @@ test: .venv/test
 
 test-all: .venv/test
 	$(PYTEST) -m "not peers and not cluster and not page"
+
+test-page: .venv/test
+	@command -v chromium > /dev/null || { echo "test-page needs Debian's chromium: apt-get install chromium"; exit 1; }
+	$(PYTEST) -m page tests/page
+	@echo "the screenshots are in results/page/: look at them"
 
 test-peers: .venv-peers/.ok
 	.venv-peers/bin/python -m pytest -m peers

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from web2gpt.cli import app
 from web2gpt.errors import InputError
-from web2gpt.report.evidence import Curve, Evidence, gather
-from web2gpt.report.figures import all_figures, line
+from web2gpt.report.evidence import Evidence, gather
+from web2gpt.report.figures import all_figures
 from web2gpt.report.page import render
+from web2gpt.report.training import Curve
+from web2gpt.report.training_figures import line
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -87,7 +89,8 @@ def test_numbers_and_reasons_are_told(page: str) -> None:
 def test_figures_have_titles_units_and_text_alternatives(evidence: Evidence) -> None:
     figures = all_figures(evidence)
     assert [figure.name for figure in figures] == [
-        "funnel", "losses", "loss", "learning-rate", "gradient-norm", "throughput", "time",
+        "funnel", "losses", "domains", "languages", "lengths", "clusters", "loss",
+        "learning-rate", "gradient-norm", "throughput", "memory", "time",
     ]  # fmt: skip
     for figure in figures:
         assert figure.title
@@ -100,11 +103,17 @@ def test_figures_have_titles_units_and_text_alternatives(evidence: Evidence) -> 
     assert "validation loss from 4.5 at step 100 to 3.5 at step 200" in by_name["loss"].alternative
     assert "loss (nats a token)" in by_name["loss"].svg
     assert "tokens a second" in by_name["throughput"].svg
+    assert "restarts after steps 120" in by_name["loss"].alternative
+    assert "1 steps that were not applied" in by_name["loss"].alternative
+    assert "estimated before: 0.5" in by_name["memory"].alternative
+    assert "fr: 1 dropped for it, 0 in the corpus" in by_name["languages"].alternative
+    assert "example.org: 4 before, 1 in the corpus" in by_name["domains"].alternative
+    assert "1 sets of 3 documents" in by_name["clusters"].alternative
 
 
 def test_the_page_says_each_alternative(page: str) -> None:
     labels = [a.get("aria-label") for _, a in Reader(page).elements if a.get("role") == "img"]
-    assert len(labels) == 7
+    assert len(labels) == 12
     assert all(labels)
 
 

@@ -35,7 +35,8 @@ def report(
         )
     write_text(output, render(evidence))
     missing = f", without {', '.join(evidence.missing)}" if evidence.missing else ""
-    print(f"report: {len(evidence.stages)} stages, {len(evidence.train)} logged steps{missing}")
+    steps = len(evidence.training.loss)
+    print(f"report: {len(evidence.stages)} stages, {steps} logged steps{missing}")
 
 
 def manifest(

@@ -5,8 +5,9 @@ report can be made at any time, of whatever is there. Texts are taken as they ar
 page's part.
 """
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,16 @@ import yaml
 from pydantic import ValidationError
 
 from web2gpt.config.root import Config
-from web2gpt.errors import InputError
-from web2gpt.io.atomic import read_json
-from web2gpt.io.shards import BadLine, read_jsonl
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.benchmarks import RuleCost, rule_costs
+from web2gpt.report.duplicates import Duplicates, find_duplicates
+from web2gpt.report.files import UNREADABLE, Missing, flatten
+from web2gpt.report.survey import Survey, dropped_languages, survey_after, survey_before
+from web2gpt.report.training import Training, read_training
+from web2gpt.report.vocabulary import VocabularyFacts, vocabulary_facts
 
 CHAIN = ("urls", "fetch", "extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
 MAX_SAMPLES = 50
-UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, yaml.YAMLError)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One measured quantity over the optimizer steps."""
-
-    steps: tuple[int, ...]
-    values: tuple[float, ...]
-
-    def __len__(self) -> int:
-        return len(self.steps)
 
 
 @dataclass(frozen=True)
@@ -53,51 +44,58 @@ class Evidence:
     data: str
     run: str
     stages: tuple[Statistics, ...] = ()
-    train: Curve = Curve((), ())
-    valid: Curve = Curve((), ())
-    learning_rate: Curve = Curve((), ())
-    gradient_norm: Curve = Curve((), ())
-    throughput: Curve = Curve((), ())
+    before: Survey = field(default_factory=Survey)
+    after: Survey = field(default_factory=Survey)
+    dropped_languages: Counter[str] = field(default_factory=Counter)
+    duplicates: Duplicates = field(default_factory=Duplicates)
+    vocabulary: VocabularyFacts | None = None
+    training: Training = field(default_factory=Training)
     samples: tuple[dict[str, Any], ...] = ()
     evaluation: tuple[tuple[str, Any], ...] = ()
     config: str = ""
     changes: tuple[Change, ...] = ()
     manifest: tuple[tuple[str, Any], ...] = ()
     costs: tuple[RuleCost, ...] = ()
-    missing: list[str] = field(default_factory=list)
+    missing: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing at all was found."""
-        found = (self.stages, self.train, self.valid, self.samples, self.evaluation, self.config)
+        found = (self.stages, self.training, self.samples, self.evaluation, self.config)
         return not any(found)
 
 
 def gather(data: Path, run: Path) -> Evidence:
     """Read what the folders of a corpus and of a run hold."""
-    missing: list[str] = []
-    metrics = _metrics(run / "train" / "metrics.jsonl", missing)
-    config = _text(run / "config.yaml", missing)
+    missing = Missing()
+    training = read_training(run, missing)
+    config = missing.text(run / "config.yaml", "config.yaml")
+    stages = read_stages(data / "stats", missing)
+    tokenize = next((stage for stage in stages if stage.stage == "tokenize"), None)
+    tokenizer = data / "tokenizer" / "tokenizer.json"
     return Evidence(
         data=data.name,
         run=run.name,
-        stages=_stages(data / "stats", missing),
-        train=_curve(metrics, "loss"),
-        valid=_curve(metrics, "valid_loss"),
-        learning_rate=_curve(metrics, "lr"),
-        gradient_norm=_curve(metrics, "grad_norm"),
-        throughput=_curve(metrics, "tokens_per_second"),
+        stages=stages,
+        before=survey_before(data),
+        after=survey_after(data),
+        dropped_languages=dropped_languages(data),
+        duplicates=find_duplicates(data),
+        vocabulary=missing.reading(
+            "tokenizer/tokenizer.json", lambda: vocabulary_facts(tokenizer, tokenize)
+        ),
+        training=training,
         samples=_samples(run / "samples" / "samples.jsonl", missing),
         evaluation=_pairs(run / "evaluation" / "evaluation.json", missing),
         config=config,
-        changes=_changes(config),
+        changes=changes_of(config),
         manifest=_pairs(run / "manifest.json", missing),
         costs=rule_costs((data / "benchmarks", run / "benchmarks")),
-        missing=missing,
+        missing=tuple(missing.names),
     )
 
 
-def _stages(folder: Path, missing: list[str]) -> tuple[Statistics, ...]:
+def read_stages(folder: Path, missing: Missing) -> tuple[Statistics, ...]:
     """The statistics of each stage, in the order of the chain."""
     found = {path.stem: path for path in sorted(folder.glob("*.json"))}
     order = [name for name in CHAIN if name in found]
@@ -107,89 +105,38 @@ def _stages(folder: Path, missing: list[str]) -> tuple[Statistics, ...]:
         try:
             stages.append(Statistics.load(found[name]))
         except UNREADABLE:
-            missing.append(f"stats/{name}.json (unreadable)")
+            missing.names.append(f"stats/{name}.json (unreadable)")
     if not found:
-        missing.append("stats/")
+        missing.names.append("stats/")
     return tuple(stages)
 
 
-def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
-    """The lines of the training log that belong to a step, in order; a step made again after a
-    restart counts once."""
-    steps: dict[tuple[int, bool], dict[str, Any]] = {}
-    for line in _lines(path, "train/metrics.jsonl", missing):
-        if type(line.get("step")) is int:
-            steps[line["step"], "valid_loss" in line] = line
-    return [steps[key] for key in sorted(steps)]
+def _samples(path: Path, missing: Missing) -> tuple[dict[str, Any], ...]:
+    return tuple(islice(missing.lines(path, "samples/samples.jsonl"), MAX_SAMPLES))
 
 
-def _curve(metrics: list[dict[str, Any]], name: str) -> Curve:
-    points = [
-        (line["step"], float(line[name]))
-        for line in metrics
-        if type(line.get(name)) in (int, float)
-    ]
-    return Curve(tuple(step for step, _ in points), tuple(value for _, value in points))
-
-
-def _samples(path: Path, missing: list[str]) -> tuple[dict[str, Any], ...]:
-    samples = []
-    for sample in _lines(path, "samples/samples.jsonl", missing):
-        samples.append(sample)
-        if len(samples) == MAX_SAMPLES:
-            break
-    return tuple(samples)
-
-
-def _lines(path: Path, name: str, missing: list[str]) -> Iterator[dict[str, Any]]:
-    try:
-        for line in read_jsonl(path):
-            if not isinstance(line, BadLine):
-                yield line
-    except InputError:
-        missing.append(name)
-
-
-def _pairs(path: Path, missing: list[str]) -> tuple[tuple[str, Any], ...]:
+def _pairs(path: Path, missing: Missing) -> tuple[tuple[str, Any], ...]:
     """A JSON object as rows of dotted key and value."""
     name = f"{path.parent.name}/{path.name}" if path.parent.name == "evaluation" else path.name
+    content = missing.json(path, name)
+    return () if content is None else tuple(flatten(content))
+
+
+def parse_config(text: str) -> Config | None:
+    """The configuration; None if the text is no longer a valid one."""
     try:
-        return tuple(_flatten(read_json(path)))
-    except FileNotFoundError:
-        missing.append(name)
-    except (OSError, orjson.JSONDecodeError):
-        missing.append(f"{name} (unreadable)")
-    return ()
-
-
-def _flatten(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _flatten(inner, f"{key}.{name}" if key else name)
-    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        for number, inner in enumerate(value):
-            yield from _flatten(inner, f"{key}.{number}" if key else str(number))
-    else:
-        yield key, value
-
-
-def _text(path: Path, missing: list[str]) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        missing.append(path.name)
-        return ""
-
-
-def _changes(text: str) -> tuple[Change, ...]:
-    """The settings that differ from the schema's defaults; nothing if the text is no longer a
-    valid configuration."""
-    try:
-        config = Config.model_validate_json(orjson.dumps(yaml.safe_load(text)))
+        return Config.model_validate_json(orjson.dumps(yaml.safe_load(text)))
     except (ValidationError, TypeError, yaml.YAMLError):
+        return None
+
+
+def changes_of(text: str) -> tuple[Change, ...]:
+    """The settings that differ from the schema's defaults; none of a text that is not valid."""
+    config = parse_config(text)
+    if config is None:
         return ()
-    given = dict(_flatten(config.model_dump(mode="json")))
-    default = dict(_flatten(Config.model_construct(input=config.input).model_dump(mode="json")))
+    given = dict(flatten(config.model_dump(mode="json")))
+    default = dict(flatten(Config.model_construct(input=config.input).model_dump(mode="json")))
     return tuple(
         Change(key, value, default.get(key))
         for key, value in given.items()
