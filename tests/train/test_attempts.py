@@ -52,6 +52,16 @@ def test_what_may_pass_is_tried_again(tmp_path: Path, error: Web2gptError) -> No
     assert tries.made == 3
 
 
+def test_each_node_of_a_launch_ends_with_it(tmp_path: Path) -> None:
+    nodes = [Tries(tmp_path), Tries(tmp_path)]
+    for error in (ConfigError, SameError):
+        attempt = 1 + (error is SameError)
+        for node in nodes:
+            with pytest.raises(error):
+                node.attempt(attempt, ConfigError("no such checkpoint"))
+    assert [node.made for node in nodes] == [1, 1]
+
+
 def test_an_error_long_ago_is_none_of_this_attempt(tmp_path: Path) -> None:
     """Attempt 1 of another workflow failed; this one's attempt 2 was killed."""
     tries = Tries(tmp_path)

@@ -29,7 +29,7 @@ def remembered(path: Path, attempt: int) -> Iterator[None]:
     """
     if attempt > 1 and path.is_file():
         failed = read_json(path)
-        if failed["attempt"] == attempt - 1:
+        if failed["attempt"] in (attempt - 1, attempt):  # this one: another node has said it
             write_json(path, failed | {"attempt": attempt})
             raise SameError(failed["message"])
     path.unlink(missing_ok=True)
