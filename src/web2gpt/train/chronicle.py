@@ -70,6 +70,7 @@ class Chronicle:
         self._spikes = SpikeDetector(metrics.losses)
         self._interval = Interval()
         self._waited = 0.0
+        self._passed_over = -1
         self.pace = Pace(job, device)
 
     def tell(self, step: Step) -> None:
@@ -91,9 +92,11 @@ class Chronicle:
             self._interval = Interval()
 
     def tell_skipped_range(self, step: int) -> None:
-        """A step of ``train.skip_steps``: its data is passed over."""
+        """A step of ``train.skip_steps``: its data is passed over. A line for the first of many."""
         self.metrics.add({"step": step, "passed_over": True})
-        self._voice.say(f"step {step:,}: passed over (train.skip_steps)")
+        if self._passed_over != step - 1:
+            self._voice.say(f"step {step:,} and following: passed over (train.skip_steps)")
+        self._passed_over = step
 
     def tell_validation(self, step: int, losses: dict[str, float]) -> None:
         self.metrics.add({"step": step, **losses})
