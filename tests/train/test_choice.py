@@ -71,3 +71,12 @@ def test_damaged_ones_are_set_aside_and_told(tmp_path: Path) -> None:
     assert sorted(path.name for path in own.iterdir() if path.name.startswith("damaged-")) == [
         f"damaged-{step_folder(step)}" for step in (8, 12, 16)
     ]
+
+
+def test_one_that_is_damaged_again_is_set_aside_again(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    for _ in range(3):
+        damaged(saved(own, 8))
+        assert choose(own)[0] == Start(None, whole=True)
+    name = f"damaged-{step_folder(8)}"
+    assert sorted(path.name for path in own.iterdir()) == [name, f"{name}.2", f"{name}.3"]

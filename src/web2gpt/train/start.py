@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import torch.distributed as dist
@@ -110,7 +111,13 @@ def _set_aside(folder: Path, newest: Path | None) -> None:
     for path in sorted(folder.iterdir()):
         step = step_of(path)
         if step is not None and step > (last or 0):
-            os.replace(path, path.with_name(f"{SET_ASIDE}{path.name}"))
+            os.replace(path, _free_name(path.with_name(f"{SET_ASIDE}{path.name}")))
+
+
+def _free_name(path: Path) -> Path:
+    """``path``, or with a number if one of this name has been set aside before."""
+    names = chain([path], (path.with_name(f"{path.name}.{number}") for number in count(2)))
+    return next(name for name in names if not name.exists())
 
 
 def _check_length(job: Job, folder: Path) -> None:
