@@ -61,19 +61,22 @@ class Tab:
         return result["result"].get("value")
 
 
-def look(page: Path, profile: Path, *, width: int, dark: bool = False) -> Sight:
+def look(
+    page: Path, profile: Path, *, width: int, dark: bool = False, paper: bool = False
+) -> Sight:
     """Open ``page`` at ``width`` pixels, the whole height of it."""
-    return asyncio.run(_look(page, profile, width, dark))
+    return asyncio.run(_look(page, profile, width, dark, paper))
 
 
-async def _look(page: Path, profile: Path, width: int, dark: bool) -> Sight:
+async def _look(page: Path, profile: Path, width: int, dark: bool, paper: bool) -> Sight:
     async with _tab(profile) as tab:
         for domain in ("Page", "Log", "Runtime", "Network"):
             await tab.call(f"{domain}.enable")
         await tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
                        deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await tab.call("Emulation.setEmulatedMedia", features=[scheme])
+        await tab.call("Emulation.setEmulatedMedia", features=[scheme],
+                       media="print" if paper else "screen")  # fmt: skip
         await tab.call("Page.navigate", url=page.resolve().as_uri())
         await tab.wait_for("Page.loadEventFired")
         await tab.value("document.querySelectorAll('details').forEach(d => d.open = true)")

@@ -11,7 +11,12 @@ from tests.page.browser import look
 from tests.page.conftest import SCREENSHOTS
 
 pytestmark = pytest.mark.page
-CASES = [("desktop", 1200, False), ("desktop-dark", 1200, True), ("phone", 390, False)]
+CASES = [
+    ("desktop", 1200, False),
+    ("desktop-dark", 1200, True),
+    ("phone", 390, False),
+    ("print", 800, False),
+]
 
 
 def luminance(colour: str) -> float:
@@ -24,7 +29,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize(("name", "width", "dark"), CASES, ids=[case[0] for case in CASES])
 def test_the_page_shows_well(page: Path, tmp_path: Path, name: str, width: int, dark: bool):
-    sight = look(page, tmp_path, width=width, dark=dark)
+    sight = look(page, tmp_path, width=width, dark=dark, paper=name == "print")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     (SCREENSHOTS / f"{page.stem}-{name}.png").write_bytes(sight.screenshot)
     assert sight.complaints == []

@@ -79,7 +79,10 @@ def make_run(folder: Path) -> RunFolders:
     source = {"name": "a", "kind": "jsonl", "paths": ["a.jsonl"]}
     config = load_config({"input": [source], "model": {"n_layer": 6}})
     write_text(made.run / "config.yaml", dump_config(config))
-    write_json(made.run / "manifest.json", {"versions": {"torch": "2.13.0"}, "bin": "ab" * 32})
+    write_json(made.run / "manifest.json", {
+        "python": "3.11.7", "packages": {"torch": "2.13.0"},
+        "files": {"corpus.bin": {"bytes": 7, "blake2b": "ab" * 32}},
+    })  # fmt: skip
     make_documents(made.data)
     make_tokenizer(made.data / "tokenizer" / "tokenizer.json")
     starts = [{"step": step, "time": 1.0, "estimated_bytes": 1 << 29} for step in (0, 120)]

@@ -19,7 +19,8 @@ def test_everything_is_found(folders: RunFolders) -> None:
     assert len(found.training.loss) == 30
     assert found.training.valid == (("valid_loss", Curve((100, 200), (4.5, 3.5))),)
     assert found.evaluation == (("loss", 3.25), ("perplexity", 25.79))
-    assert found.manifest[0] == ("versions.torch", "2.13.0")
+    assert found.versions == (("python", "3.11.7"), ("torch", "2.13.0"))
+    assert found.files == (("corpus.bin", 7, "ab" * 32),)
 
 
 def test_what_differs_from_the_defaults_is_told(folders: RunFolders) -> None:
@@ -46,8 +47,8 @@ def test_a_step_made_again_after_a_restart_counts_once(folders: RunFolders) -> N
 def test_empty_folders_give_only_what_is_missing(tmp_path: Path) -> None:
     found = gather(tmp_path, tmp_path)
     assert found.missing == (
-        "train/metrics.jsonl", "config.yaml", "stats/", "tokenizer/tokenizer.json",
-        "samples/samples.jsonl",         "evaluation/evaluation.json", "manifest.json",
+        "train/metrics.jsonl", "config.yaml", "stats/", "manifest.json",
+        "tokenizer/tokenizer.json", "samples/samples.jsonl", "evaluation/evaluation.json",
     )  # fmt: skip
     assert not found.stages
     assert not found.training
@@ -103,7 +104,9 @@ def test_copies_stand_beside_what_is_kept(folders: RunFolders) -> None:
     assert duplicates.sizes == {3: 1}
     (copy,) = duplicates.examples  # the exact one is no sight
     assert (copy.similarity, copy.kept_url) == (0.9, "http://a.example.org/0")
-    assert copy.removed_text.count("word") == 20
+    assert copy.kept[0] == copy.removed[0], "what is the same in both"
+    assert [text.strip() for text, differs in copy.removed if differs] == ["word " * 9 + "word"]
+    assert not any(differs for _, differs in copy.kept)
 
 
 def test_the_tokenizer_is_described(folders: RunFolders) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -97,6 +98,8 @@ def test_figures_have_titles_units_and_text_alternatives(evidence: Evidence) -> 
         assert any(character.isdigit() for character in figure.alternative)
         ElementTree.fromstring(figure.svg)  # well-formed
         assert "#0" not in figure.svg  # every colour of ours became a variable
+        for text in re.findall(r"<text[^>]*>", figure.svg):
+            assert "fill: var(--ink)" in text  # or it would be black, in the dark too
     by_name = {figure.name: figure for figure in figures}
     assert "urls: 90 of 100 lines kept" in by_name["funnel"].alternative
     assert "urls: duplicate: 7" in by_name["losses"].alternative

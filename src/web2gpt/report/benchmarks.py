@@ -14,6 +14,11 @@ from typing import Any
 from web2gpt.errors import InputError
 from web2gpt.io.shards import BadLine, read_jsonl
 
+CHAIN = ("demo", "urls", "fetch", "extract", "dedup_signatures", "dedup_buckets", "dedup_pairs",
+         "dedup_clusters", "dedup_remove", "clean", "decontaminate_count", "decontaminate_add",
+         "decontaminate", "decontaminate_report", "merge", "tokenizer", "tokenize", "index",
+         "train", "merge_checkpoint", "sample", "evaluate", "report")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class RuleCost:
@@ -26,7 +31,8 @@ class RuleCost:
 
 
 def rule_costs(folders: Iterable[Path]) -> tuple[RuleCost, ...]:
-    """The cost of each rule under ``folders``; its name is that of its first folder or file."""
+    """The cost of each rule under ``folders``, in the order of the chain; its name is that of its
+    first folder or file."""
     jobs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for folder in folders:
         for path in sorted((*folder.rglob("*.tsv"), *folder.rglob("*.jsonl"))):
@@ -39,9 +45,13 @@ def rule_costs(folders: Iterable[Path]) -> tuple[RuleCost, ...]:
             sum(seconds for seconds, _ in costs),
             max(memory for _, memory in costs),
         )
-        for rule, costs in jobs.items()
+        for rule, costs in sorted(jobs.items(), key=lambda one: _place(one[0]))
         if costs
     )
+
+
+def _place(rule: str) -> tuple[int, str]:
+    return (CHAIN.index(rule) if rule in CHAIN else len(CHAIN), rule)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -84,7 +84,7 @@ def paired_bars(
                           textcoords="offset points", va="center", color=INK)  # fmt: skip
     axes.set_yticks(list(places), [row[0] for row in rows])
     finish_bars(axes, "documents", [], [])
-    canvas.legend(loc="outside lower center", ncols=2, frameon=False)
+    canvas.legend(loc="outside lower center", ncols=2, frameon=False, labelcolor=INK)
     told = "; ".join(f"{row}: {a:,.0f} {series[0]}, {b:,.0f} {series[1]}" for row, a, b in rows)
     return finish(canvas, name, title, told)
 

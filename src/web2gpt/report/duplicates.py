@@ -1,8 +1,10 @@
 """Near-duplicates as the page shows them: how large clusters are, and some copies side by side."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,18 +17,24 @@ MAX_ROWS = 5_000_000  # of clusters.parquet; removed documents stand first
 MAX_CANDIDATES = 200  # copies whose texts are looked for
 MAX_DOCUMENTS = 20_000  # that are searched for texts
 EXAMPLES = 4
-SHOWN = 700  # characters of each text
+COMPARED = 4000  # words of each text
+SHOWN = 120  # words of each text, the first of them ``BEFORE`` words before a difference
+BEFORE = 20
+
+
+Parts = tuple[tuple[str, bool], ...]
+"""A text in pieces, each with whether it is another one in the other text."""
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A removed document beside the one that is kept for it."""
+    """A removed document beside the one that is kept for it, from shortly before they differ."""
 
     similarity: float
     removed_url: str
-    removed_text: str
+    removed: Parts
     kept_url: str
-    kept_text: str
+    kept: Parts
 
 
 @dataclass(frozen=True)
@@ -66,11 +74,13 @@ def _examples(data: Path, pairs: Iterable[tuple[str, str, float]]) -> Iterator[C
     texts = _texts(data / "documents", {one for pair in chosen for one in pair[:2]})
     for removed, kept, similarity in sorted(chosen, key=lambda pair: (pair[2], pair[0])):
         if removed in texts and kept in texts:
-            yield Copy(similarity, *texts[removed], *texts[kept])
+            (removed_url, one), (kept_url, other) = texts[removed], texts[kept]
+            parts, kept_parts = _compared(one, other)
+            yield Copy(similarity, removed_url, parts, kept_url, kept_parts)
 
 
 def _texts(folder: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:
-    """URL and beginning of the text of some documents, by id."""
+    """URL and text of some documents, by id."""
     found: dict[str, tuple[str, str]] = {}
     try:
         documents = (one for path in sorted(folder.glob("*.jsonl.zst")) for one in good_lines(path))
@@ -82,6 +92,29 @@ def _texts(folder: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+def _compared(one: str, other: str) -> tuple[Parts, Parts]:
+    """Both texts, word by word, from shortly before their first difference."""
+    words = [re.findall(r"\S+\s*", text)[:COMPARED] for text in (one, other)]
+    blocks = SequenceMatcher(None, *words, autojunk=False).get_opcodes()
+    first = next((block for block in blocks if block[0] != "equal"), blocks[0] if blocks else None)
+    start = max(0, first[1] - BEFORE) if first else 0
+    return (
+        _cut([(words[0][a:b], kind) for kind, a, b, _, _ in blocks], start),
+        _cut([(words[1][c:d], kind) for kind, _, _, c, d in blocks], start),
+    )
+
+
+def _cut(blocks: list[tuple[list[str], str]], start: int) -> Parts:
+    """``SHOWN`` words from ``start`` on."""
+    parts: list[tuple[str, bool]] = [("… ", False)] if start else []
+    position = 0
+    for words, kind in blocks:
+        shown = words[max(0, start - position) : max(0, start + SHOWN - position)]
+        position += len(words)
+        if shown:
+            parts.append(("".join(shown), kind != "equal"))
+    return (*parts, ("…", False)) if position > start + SHOWN else tuple(parts)
+
+
 def _text(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+    return "" if value is None else str(value)

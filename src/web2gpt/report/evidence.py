@@ -54,7 +54,8 @@ class Evidence:
     evaluation: tuple[tuple[str, Any], ...] = ()
     config: str = ""
     changes: tuple[Change, ...] = ()
-    manifest: tuple[tuple[str, Any], ...] = ()
+    versions: tuple[tuple[str, Any], ...] = ()
+    files: tuple[tuple[str, Any, Any], ...] = ()
     costs: tuple[RuleCost, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -73,6 +74,7 @@ def gather(data: Path, run: Path) -> Evidence:
     stages = read_stages(data / "stats", missing)
     tokenize = next((stage for stage in stages if stage.stage == "tokenize"), None)
     tokenizer = data / "tokenizer" / "tokenizer.json"
+    versions, files = _manifest(run / "manifest.json", missing)
     return Evidence(
         data=data.name,
         run=run.name,
@@ -89,7 +91,8 @@ def gather(data: Path, run: Path) -> Evidence:
         evaluation=_pairs(run / "evaluation" / "evaluation.json", missing),
         config=config,
         changes=changes_of(config),
-        manifest=_pairs(run / "manifest.json", missing),
+        versions=versions,
+        files=files,
         costs=rule_costs((data / "benchmarks", run / "benchmarks")),
         missing=tuple(missing.names),
     )
@@ -120,6 +123,24 @@ def _pairs(path: Path, missing: Missing) -> tuple[tuple[str, Any], ...]:
     name = f"{path.parent.name}/{path.name}" if path.parent.name == "evaluation" else path.name
     content = missing.json(path, name)
     return () if content is None else tuple(flatten(content))
+
+
+def _manifest(
+    path: Path, missing: Missing
+) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any, Any], ...]]:
+    """Versions by name; each file with its size and its hash."""
+    content = missing.json(path, "manifest.json")
+    if not isinstance(content, dict):
+        return (), ()
+    files = content.pop("files", None)
+    versions = {**content, **(content.pop("packages", None) or {})}
+    versions.pop("packages", None)
+    described = files.items() if isinstance(files, dict) else ()
+    return tuple(flatten(versions)), tuple(
+        (name, facts.get("bytes"), facts.get("blake2b"))
+        for name, facts in described
+        if isinstance(facts, dict)
+    )
 
 
 def parse_config(text: str) -> Config | None:

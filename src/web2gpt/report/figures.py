@@ -6,7 +6,7 @@ from matplotlib.ticker import NullFormatter
 
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.document_figures import cluster_sizes, domains, languages, lengths
-from web2gpt.report.drawing import ERROR, KEPT, LOST, Figure, finish, finish_bars, new_axes
+from web2gpt.report.drawing import ERROR, INK, KEPT, LOST, Figure, finish, finish_bars, new_axes
 from web2gpt.report.evidence import Evidence
 from web2gpt.report.training_figures import training_figures
 
@@ -44,7 +44,7 @@ def funnel(stages: Sequence[Statistics]) -> Figure | None:
         axes.barh(names, counts, left=left, color=colour, label=label, height=0.7)
         left = [start + count for start, count in zip(left, counts, strict=True)]
     finish_bars(axes, "records into the stage", [f"{s.kept:,} of {s.read:,}" for s in stages], left)
-    canvas.legend(loc="outside lower center", ncols=3, frameon=False)
+    canvas.legend(loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
     told = "; ".join(f"{s.stage}: {s.kept:,} of {s.read:,} {s.unit} kept" for s in stages)
     tokens = stages[-1].figures.get("tokens")
     told += f"; {tokens:,} tokens" if tokens else ""

@@ -49,7 +49,7 @@ def loss_curve(training: Training) -> Figure | None:
         axes.axvline(step, color=ERROR, linewidth=0.8)
     told += _marks(training)
     axes.set(xlabel="step", ylabel="loss (nats a token)")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, labelcolor=INK)
     return finish(canvas, "loss", "Loss", "; ".join(told))
 
 
@@ -72,7 +72,7 @@ def line(
     top = max(filter(math.isfinite, curve.values), default=1)
     if expected is not None:
         axes.axhline(expected, color=LOST, linestyle="--", label="estimated")
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, labelcolor=INK)
         told += f"; estimated before: {expected:.4g}"
         top = max(top, expected)
     axes.set(xlabel="step", ylabel=label)
