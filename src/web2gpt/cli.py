@@ -21,7 +21,7 @@ from web2gpt.extract.command import extract
 from web2gpt.fetch.command import ServedFolder, fetch_command
 from web2gpt.io.command import statistics
 from web2gpt.merge.command import merge
-from web2gpt.report.command import manifest, report
+from web2gpt.report.command import compare, manifest, report, watch
 from web2gpt.sample.command import sample
 from web2gpt.tokens import command as tokens
 from web2gpt.train.command import train
@@ -55,6 +55,8 @@ app.command()(tokens.tokenizer)
 app.command()(tokens.tokenize)
 app.command()(tokens.index)
 app.command()(report)
+app.command()(watch)
+app.command()(compare)
 app.command()(extract)
 app.command()(clean)
 app.add_typer(decontaminate, name="decontaminate")

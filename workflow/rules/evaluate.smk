@@ -8,7 +8,12 @@ rule evaluate:
         texts=literally(cfg.evaluate.texts),
         cloze=literally(cfg.evaluate.cloze),
     output:
-        evaluation="<run>/evaluation/evaluation.json",
+        evaluation=report(
+            "<run>/evaluation/evaluation.json",
+            caption="../report/evaluation.rst",
+            category="Model",
+            labels={"run": cfg.run.name, "what": "evaluation"},
+        ),
     log:
         "<run>/logs/evaluate.log",
     benchmark:

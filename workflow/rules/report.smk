@@ -1,7 +1,12 @@
 rule config:
     """Write down the resolved configuration of this run, every default included."""
     output:
-        config="<run>/config.yaml",
+        config=report(
+            "<run>/config.yaml",
+            caption="../report/config.rst",
+            category="Provenance",
+            labels={"run": cfg.run.name, "what": "configuration"},
+        ),
     log:
         "<run>/logs/config.log",
     conda:
@@ -30,7 +35,12 @@ rule manifest:
         samples="<run>/samples/samples.jsonl",
         evaluation="<run>/evaluation/evaluation.json",
     output:
-        manifest="<run>/manifest.json",
+        manifest=report(
+            "<run>/manifest.json",
+            caption="../report/manifest.rst",
+            category="Provenance",
+            labels={"run": cfg.run.name, "what": "versions and hashes"},
+        ),
     log:
         "<run>/logs/manifest.log",
     conda:
@@ -56,7 +66,7 @@ rule report:
             "<run>/report/report.html",
             caption="../report/report.rst",
             category="Run",
-            labels={"run": cfg.run.name},
+            labels={"run": cfg.run.name, "what": "one page"},
         ),
     log:
         "<run>/logs/report.log",

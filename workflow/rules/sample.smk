@@ -7,7 +7,12 @@ rule sample:
         prompts=literally([cfg.sample.prompts_file]),
     output:
         samples="<run>/samples/samples.jsonl",
-        text="<run>/samples/samples.txt",
+        text=report(
+            "<run>/samples/samples.txt",
+            caption="../report/samples.rst",
+            category="Model",
+            labels={"run": cfg.run.name, "what": "samples"},
+        ),
     log:
         "<run>/logs/sample.log",
     benchmark:

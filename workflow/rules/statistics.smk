@@ -3,7 +3,12 @@ rule add_up:
     input:
         parts=statistics_of_shards,
     output:
-        stats="<data>/stats/{stage}.json",
+        stats=report(
+            "<data>/stats/{stage}.json",
+            caption="../report/statistics.rst",
+            category="Corpus",
+            labels={"data": cfg.data.name, "stage": "{stage}"},
+        ),
     log:
         "<data>/logs/{stage}.log",
     conda:

@@ -33,14 +33,17 @@ def merge_checkpoint(
 
 
 @checkpoint.command()
-def inspect(folder: Folder) -> None:
+def inspect(
+    folder: Folder,
+    json: Annotated[bool, typer.Option("--json", help="the same as JSON")] = False,
+) -> None:
     """Say what a checkpoint holds: run, step, tokens seen, layout, sizes.
 
     Example: web2gpt checkpoint inspect checkpoints/0123456789abcdef0123/step_00001000
     """
-    from web2gpt.checkpoint.inspect import describe
+    from web2gpt.checkpoint.inspect import describe, facts_json
 
-    print(describe(folder))
+    print(facts_json(folder) if json else describe(folder))
 
 
 @checkpoint.command()

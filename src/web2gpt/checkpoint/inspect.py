@@ -1,5 +1,6 @@
 """What a checkpoint holds, for the reader, and whether it is sound."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -30,6 +31,27 @@ def describe(folder: Path) -> str:
     for name, entry in index.files.items():
         lines.append(f"file         {entry.bytes:>15,} bytes  {name}")
     return "\n".join(lines)
+
+
+def facts_json(folder: Path) -> str:
+    """The same facts as a JSON object."""
+    index, state = Index.read(folder), State.read(folder)
+    model, vocab_size = model_of(index, folder)
+    facts = {
+        "folder": str(folder),
+        "identity": index.identity,
+        "step": index.step,
+        "applied_steps": state.optimizer_steps,
+        "tokens": state.tokens,
+        "samples": state.samples,
+        "precision": index.precision,
+        "layout": dict(state.layout),
+        "model": model.model_dump(mode="json") | {"vocab_size": vocab_size},
+        "parameters": sum(torch.Size(entry.shape).numel() for entry in index.tensors.values()),
+        "tensors": len(index.tensors),
+        "files": {name: entry.bytes for name, entry in index.files.items()},
+    }
+    return json.dumps(facts, indent=2)
 
 
 def verify(folder: Path) -> str:

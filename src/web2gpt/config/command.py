@@ -30,12 +30,16 @@ def check(file: File) -> None:
 
 
 @app.command()
-def show(file: File) -> None:
+def show(
+    file: File,
+    json: Annotated[bool, typer.Option("--json", help="as JSON instead")] = False,
+) -> None:
     """Print a configuration with every default written out, as YAML.
 
     Example: web2gpt config show config.yaml
     """
-    print(dump_config(read_config(file)), end="")
+    config = read_config(file)
+    print(config.model_dump_json(indent=2) + "\n" if json else dump_config(config), end="")
 
 
 @app.command()

@@ -19,5 +19,5 @@ VERSIONS = {
     "merge_checkpoint": 1,
     "sample": 2,
     "evaluate": 2,
-    "report": 1,
+    "report": 2,
 }

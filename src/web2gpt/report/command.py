@@ -1,4 +1,4 @@
-"""``web2gpt report``: one page about a run, from the files that its stages left."""
+"""``web2gpt report``, ``manifest``, ``watch`` and ``compare``: what a run did, and does."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,3 +56,47 @@ def manifest(
         raise InputError(f"{', '.join(map(str, files))}: no file in it; name what is to be hashed.")
     write_json(output, made)
     print(f"manifest: {len(made['files'])} files")
+
+
+def watch(
+    *,
+    data: Annotated[Path, typer.Option(help="folder of the corpus, results/data/NAME")],
+    run: Annotated[Path, typer.Option(help="folder of the run, results/runs/NAME")],
+    interval: Annotated[float, typer.Option(min=0.1, help="seconds between two looks")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
+    json: Annotated[bool, typer.Option("--json", help="look once, as JSON")] = False,
+) -> None:
+    """Show how far a run is: stages, jobs, rates, time left, the loss curve. Ctrl-C ends it.
+
+    It reads files that the stages write anyway, and may be started at any time, from anywhere that
+    sees them. Without a terminal it looks once.
+
+    Example: web2gpt watch --data results/data/demo --run results/runs/demo
+    """
+    from web2gpt.report import watch as watching
+    from web2gpt.report.progress import look
+
+    if not data.is_dir() and not run.is_dir():
+        raise InputError(f"{data}, {run}: no such folders; name those of a run that has begun.")
+    if json:
+        print(watching.as_json(look(data, run)).decode())
+    else:
+        watching.watch(data, run, interval=interval, once=once)
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(help="folder of a run, results/runs/NAME")],
+    other: Annotated[Path, typer.Argument(help="folder of the run beside it")],
+    json: Annotated[bool, typer.Option("--json", help="the same as JSON")] = False,
+) -> None:
+    """Set two runs side by side: settings that differ, funnels, losses.
+
+    Example: web2gpt compare results/runs/gpt2-124m results/runs/gpt2-345m
+    """
+    from web2gpt.report.compare import Side, comparison_json, show_comparison
+
+    sides = Side.read(one), Side.read(other)
+    if json:
+        print(comparison_json(*sides).decode())
+    else:
+        show_comparison(*sides)

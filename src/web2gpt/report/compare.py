@@ -1,0 +1,153 @@
+"""Two runs beside each other: what was set differently, and what came of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from web2gpt.errors import InputError
+from web2gpt.io.statistics import Statistics
+from web2gpt.report.evidence import parse_config, read_stages
+from web2gpt.report.files import Missing, flatten
+from web2gpt.report.terminal import curve_lines
+from web2gpt.report.training import Curve, Training, read_training
+
+ROWS = 12  # steps at which losses are set side by side
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared of one run."""
+
+    name: str
+    settings: dict[str, Any]
+    stages: tuple[Statistics, ...]
+    training: Training
+
+    @classmethod
+    def read(cls, run: Path) -> "Side":
+        """A run's folder, and that of the corpus which its configuration names.
+
+        Raises ``InputError`` if the run has no valid configuration.
+        """
+        config = parse_config(Missing().text(run / "config.yaml", "config.yaml"))
+        if config is None:
+            raise InputError(
+                f"{run}: no config.yaml of a run in it; name a folder results/runs/NAME."
+            )
+        data = run.absolute().parents[1] / "data" / config.data.name
+        return cls(
+            str(run),
+            dict(flatten(config.model_dump(mode="json"))),
+            read_stages(data / "stats", Missing()),
+            read_training(run, Missing()),
+        )
+
+
+Rows = list[tuple[str, Any, Any]]
+
+
+def differing_settings(one: Side, other: Side) -> Rows:
+    """Settings with two values, in the order of the configuration."""
+    names = dict.fromkeys((*one.settings, *other.settings))
+    pairs = [(name, one.settings.get(name), other.settings.get(name)) for name in names]
+    return [row for row in pairs if row[1] != row[2]]
+
+
+def funnels(one: Side, other: Side) -> Rows:
+    """Records in, kept, and lost by reason, of each stage that either run has."""
+    sides = [{stage.stage: stage for stage in side.stages} for side in (one, other)]
+    rows: Rows = []
+    for name in dict.fromkeys(name for side in sides for name in side):
+        counts = [_counts(side.get(name)) for side in sides]
+        for what in dict.fromkeys(what for count in counts for what in count):
+            rows.append((f"{name}: {what}", counts[0].get(what), counts[1].get(what)))
+    return rows
+
+
+def losses(one: Side, other: Side) -> Rows:
+    """Losses at steps that both runs have, evenly spread, and the last ones of each."""
+    curves = [side.training.loss for side in (one, other)]
+    values = [dict(zip(curve.steps, curve.values, strict=True)) for curve in curves]
+    common = sorted(values[0].keys() & values[1].keys())
+    places = {place * (len(common) - 1) // ROWS for place in range(ROWS + 1)} if common else ()
+    chosen = [common[place] for place in sorted(places)]
+    rows: Rows = [(f"loss at step {step:,}", values[0][step], values[1][step]) for step in chosen]
+    rows.append(("steps", *(curve.steps[-1] if curve else None for curve in curves)))
+    rows.append(("last loss", *(_last(curve) for curve in curves)))
+    valid = [dict(side.training.valid) for side in (one, other)]
+    for name in sorted(valid[0].keys() | valid[1].keys()):
+        lasts = [_last(side[name]) if name in side else None for side in valid]
+        rows.append((f"last {name.replace('_', ' ')}", *lasts))
+    speeds = [_last(side.training.throughput) for side in (one, other)]
+    return [*rows, ("tokens a second, last", *speeds)]
+
+
+def show_comparison(one: Side, other: Side) -> None:
+    """Print all that differs or can be set side by side."""
+    parts: list[Any] = []
+    for title, rows in (
+        ("settings that differ", differing_settings(one, other)),
+        ("funnel", funnels(one, other)),
+        ("training", losses(one, other)),
+    ):
+        parts += [_table(title, rows, one, other), Text("")]
+    for side in (one, other):
+        if side.training.loss:
+            parts += [Text(f"loss of {side.name}"), *map(Text, curve_lines(side.training.loss))]
+    Console().print(Group(*parts))
+
+
+def comparison_json(one: Side, other: Side) -> bytes:
+    """The same as JSON: for each part, {name: [first, second]}."""
+    content = {
+        "runs": [one.name, other.name],
+        "settings": _as_object(differing_settings(one, other)),
+        "funnel": _as_object(funnels(one, other)),
+        "training": _as_object(losses(one, other)),
+    }
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2)
+
+
+def _as_object(rows: Iterable[tuple[str, Any, Any]]) -> dict[str, list[Any]]:
+    return {name: [first, second] for name, first, second in rows}
+
+
+def _counts(stage: Statistics | None) -> dict[str, int]:
+    if stage is None:
+        return {}
+    lost = stage.dropped + stage.errors
+    return {"in": stage.read, "kept": stage.kept, **dict(lost.most_common())}
+
+
+def _last(curve: Curve) -> float | None:
+    return curve.values[-1] if curve else None
+
+
+def _table(title: str, rows: Rows, one: Side, other: Side) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column(one.name, justify="right", overflow="fold")
+    table.add_column(other.name, justify="right", overflow="fold")
+    for name, first, second in rows:
+        table.add_row(Text(name), Text(_figure(first)), Text(_figure(second)))
+    if not rows:
+        table.add_row("none")
+    return table
+
+
+def _figure(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case float():
+            return f"{value:,.6g}"
+        case int() if not isinstance(value, bool):
+            return f"{value:,}"
+        case _:
+            return str(value)

@@ -1,0 +1,108 @@
+"""A run's state as a terminal shows it: a row a stage, and the loss curve drawn with dots."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from web2gpt.report.progress import JobGroup, RunState
+from web2gpt.report.training import Curve
+
+WIDTH, HEIGHT = 60, 10  # characters of the curve; a character holds 2 x 4 dots
+BRAILLE = 0x2800
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a character
+STYLES = {"done": "green", "running": "bold", "stopped": "yellow"}
+
+
+def show(state: RunState) -> Group:
+    """The whole view."""
+    parts: list[Any] = [_stages(state)]
+    if state.training.loss:
+        parts += [
+            Text(""),
+            Text(training_line(state)),
+            *map(Text, curve_lines(state.training.loss)),
+        ]
+    return Group(*parts)
+
+
+def _stages(state: RunState) -> Table:
+    table = Table(title=f"data {state.data}, run {state.run}", title_justify="left", box=None,
+                  title_style="bold", pad_edge=False)  # fmt: skip
+    for name in ("stage", "jobs", "state", "records", "a second", "left"):
+        table.add_column(name, justify="left" if name in ("stage", "state") else "right")
+    for group in state.groups:
+        table.add_row(group.name, f"{group.done}/{group.jobs}",
+                      Text(group.state, style=STYLES[group.state]), _records(group),
+                      f"{group.rate:,.1f}" if group.rate else "", _left(state, group))  # fmt: skip
+    if not state.groups:
+        table.add_row("nothing has begun yet")
+    return table
+
+
+def _records(group: JobGroup) -> str:
+    if not group.records:
+        return ""
+    of = f" of {group.expected:,}" if group.expected else ""
+    return f"{group.records:,}{of} {group.unit}"
+
+
+def _left(state: RunState, group: JobGroup) -> str:
+    seconds = state.steps_left_seconds if group.name == "train" else group.seconds_left
+    return "" if seconds is None or group.state != "running" else duration(seconds)
+
+
+def training_line(state: RunState) -> str:
+    """Step, losses, speed."""
+    training = state.training
+    of = f" of {state.steps:,}" if state.steps else ""
+    parts = [f"step {training.loss.steps[-1]:,}{of}", f"loss {training.loss.values[-1]:.4f}"]
+    parts += [f"{name.replace('_', ' ')} {curve.values[-1]:.4f}" for name, curve in training.valid]
+    if training.throughput:
+        parts.append(f"{training.throughput.values[-1]:,.0f} tokens/s")
+    if training.restarts:
+        parts.append(f"{len(training.restarts)} restarts")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as 1:02:03."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def curve_lines(*curves: Curve, width: int = WIDTH, height: int = HEIGHT) -> Iterator[str]:
+    """Curves on one pair of axes; what is not finite is left out."""
+    points = [
+        (step, value)
+        for curve in curves
+        for step, value in zip(curve.steps, curve.values, strict=True)
+        if math.isfinite(value)
+    ]
+    if not points:
+        return
+    left, right = min(step for step, _ in points), max(step for step, _ in points)
+    bottom, top = min(value for _, value in points), max(value for _, value in points)
+    cells = [[0] * width for _ in range(height)]
+    for step, value in points:
+        column = _place(step, left, right, 2 * width)
+        row = 4 * height - 1 - _place(value, bottom, top, 4 * height)
+        cells[row // 4][column // 2] |= DOTS[row % 4][column % 2]
+    labels = {0: f"{top:.3g}", height - 1: f"{bottom:.3g}"}
+    for number, row_of_cells in enumerate(cells):
+        yield f"{labels.get(number, ''):>8} ┤{_characters(row_of_cells)}"
+    yield f"{'':9}└{'─' * width}"
+    yield f"{'':9} {left:<{width // 2},}{f'step {right:,}':>{width - width // 2}}"
+
+
+def _characters(cells: Sequence[int]) -> str:
+    return "".join(chr(BRAILLE + cell) if cell else " " for cell in cells).rstrip()
+
+
+def _place(value: float, low: float, high: float, count: int) -> int:
+    share = (value - low) / (high - low) if high > low else 0.5
+    return min(count - 1, int(share * count))
