@@ -61,7 +61,7 @@ def test_when_its_time_is_over_it_saves_and_leaves_but_never_without_a_step(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["TERM", "USR1"])
 @pytest.mark.parametrize("begun", [0, 1, 2])
 def test_asked_to_stop_before_it_listens_it_leaves_with_75(
     data: Data, tmp_path: Path, begun: int, number: signal.Signals

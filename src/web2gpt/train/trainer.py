@@ -112,8 +112,8 @@ class Trainer:
         self.valid = {name: self._reader(reader) for name, reader in validation_sets(job)}
         self.blame = Blame(engine.tensors)
         self.checkpoints = Checkpoints(job, engine, state.step)
-        self.chronicle = self._chronicle(samples) if engine.grid.rank == 0 else None
         self.documents = BatchDocuments(samples, job.documents)
+        self.chronicle = self._chronicle() if engine.grid.rank == 0 else None
         self.started = time.perf_counter()
 
     def run(self) -> bool:
@@ -257,7 +257,7 @@ class Trainer:
             beat=self.heart.beat,
         )
 
-    def _chronicle(self, samples: Samples) -> Chronicle:
+    def _chronicle(self) -> Chronicle:
         job, device = self.job, self.engine.setup.device
         forget_spikes(job.run_folder, after=self.state.step)
         project = self.settings.wandb_project
@@ -270,7 +270,7 @@ class Trainer:
             self.voice,
             device=device,
             batches=self.batches,
-            documents=BatchDocuments(samples, job.documents),
+            documents=self.documents,
             timers=Timers(self.engine.deepspeed, device) if self.settings.timers else None,
         )
 
