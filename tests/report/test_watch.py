@@ -1,5 +1,6 @@
 """What watch shows of a run is what its files say at that moment."""
 
+import io
 import json
 import math
 import os
@@ -7,13 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.report.conftest import RunFolders
 from typer.testing import CliRunner
 
 from web2gpt.cli import app
 from web2gpt.io.lease import Lease
 from web2gpt.report.progress import JobGroup, look
-from web2gpt.report.terminal import BRAILLE, curve_lines, duration
+from web2gpt.report.terminal import BRAILLE, curve_lines, duration, show
 from web2gpt.report.training import Curve
 
 
@@ -143,3 +145,14 @@ def test_durations() -> None:
     assert [duration(s) for s in (0.4, 59, 61, 3600, 360_005)] == [
         "0:00", "0:59", "1:01", "1:00:00", "100:00:05",
     ]  # fmt: skip
+
+
+def test_a_small_terminal_shows_what_is_not_done(begun: RunFolders) -> None:
+    job(begun.data / "work" / "urls", done=True)
+    state = look(begun.data, begun.run)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(show(state, lines=12))
+    told = console.export_text()
+    assert "done: urls" in told
+    assert "stopped" in told
+    assert "1/1" not in told

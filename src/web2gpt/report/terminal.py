@@ -17,9 +17,15 @@ DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column]
 STYLES = {"done": "green", "running": "bold", "stopped": "yellow"}
 
 
-def show(state: RunState) -> Group:
-    """The whole view."""
-    parts: list[Any] = [_stages(state)]
+def show(state: RunState, lines: int | None = None) -> Group:
+    """The whole view; on a terminal of few ``lines``, stages that are done share one of them."""
+    parts: list[Any] = []
+    groups = state.groups
+    if lines is not None and len(groups) + HEIGHT + 6 > lines:
+        done = [group.name for group in groups if group.state == "done"]
+        groups = tuple(group for group in groups if group.state != "done")
+        parts.append(Text(f"done: {', '.join(done) or 'nothing yet'}"))
+    parts.append(_stages(state, groups))
     if state.training.loss:
         parts += [
             Text(""),
@@ -29,12 +35,12 @@ def show(state: RunState) -> Group:
     return Group(*parts)
 
 
-def _stages(state: RunState) -> Table:
+def _stages(state: RunState, groups: Sequence[JobGroup]) -> Table:
     table = Table(title=f"data {state.data}, run {state.run}", title_justify="left", box=None,
                   title_style="bold", pad_edge=False)  # fmt: skip
     for name in ("stage", "jobs", "state", "records", "a second", "left"):
         table.add_column(name, justify="left" if name in ("stage", "state") else "right")
-    for group in state.groups:
+    for group in groups:
         table.add_row(group.name, f"{group.done}/{group.jobs}",
                       Text(group.state, style=STYLES[group.state]), _records(group),
                       f"{group.rate:,.1f}" if group.rate else "", _left(state, group))  # fmt: skip

@@ -20,13 +20,11 @@ def watch(data: Path, run: Path, *, interval: float, once: bool) -> None:
     if once or not console.is_terminal:
         console.print(show(look(data, run)))
         return
-    with (
-        suppress(KeyboardInterrupt),
-        Live(show(look(data, run)), console=console, auto_refresh=False) as live,
-    ):
+    view = Live(console=console, auto_refresh=False)
+    with suppress(KeyboardInterrupt), view:
         while True:
+            view.update(show(look(data, run), console.height), refresh=True)
             time.sleep(interval)
-            live.update(show(look(data, run)), refresh=True)
 
 
 def as_json(state: RunState) -> bytes:
