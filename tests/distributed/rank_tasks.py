@@ -1,8 +1,10 @@
 """What ranks do in the tests: train under one layout, and tell what came of it."""
 
+import math
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -94,6 +96,17 @@ def meet_bad_gradient(cell: Cell, value: float) -> dict[str, Any]:
     engine.close()
     joined = {key: [value for part in parts for value in part[key]] for key in parts[0]}
     return joined | {"same": same, "scaler": scaler, "optimizer_steps": steps, "faults": wrong}
+
+
+def overflow_at_the_smallest_scale(cell: Cell, steps: int) -> dict[str, Any]:
+    """Steps that all overflow, at a loss scale that cannot fall."""
+    setup = cell.setup(device())
+    stuck = setup.train.model_copy(update={"min_loss_scale": 2.0**setup.train.loss_scale_power})
+    engine = Engine(replace(setup, train=stuck), initial)
+    with gradient_becomes(engine, math.inf):
+        results = take_steps(engine, 0, steps)
+    engine.close()
+    return results
 
 
 def save_then_go_on(cell: Cell, folder: Path, before: int, after: int) -> dict[str, Any]:

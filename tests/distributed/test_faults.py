@@ -104,6 +104,16 @@ def test_fp16_skips_an_overflow_says_so_and_recovers(worlds: Worlds, cell: Cell)
         require_recovery(result)
 
 
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_fp16_overflows_at_the_smallest_scale_are_counted_and_no_error(
+    worlds: Worlds, zero: int
+) -> None:
+    """Not DeepSpeed but who counts bad steps in a row ends the run, and says what is wrong."""
+    cell = Cell(precision="fp16", zero=zero)
+    (result,) = worlds[1].run(rank_tasks.overflow_at_the_smallest_scale, cell, 4)
+    assert result["skipped"] == result["bad"] == [True] * 4
+
+
 def require_recovery(result: dict[str, Any]) -> None:
     assert result["same"], "the bad gradient was applied"
     assert result["optimizer_steps"] == 4 and result["faults"] == []

@@ -81,6 +81,7 @@ def test_the_loss_scaler_keeps_its_numbers_in_plain_attributes() -> None:
         consecutive_hysteresis=False, raise_error_at_min_scale=True, dtype=None,
     )  # fmt: skip
     assert all(isinstance(getattr(scaler, name), int | float) for name in SCALER_FIELDS)
+    assert scaler.raise_error_at_min_scale is True
 
 
 def test_the_last_mpu_is_a_module_global() -> None:

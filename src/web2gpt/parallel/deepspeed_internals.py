@@ -191,4 +191,11 @@ def loss_scaler(optimizer: Any) -> Any:
     return getattr(optimizer, "loss_scaler", None)
 
 
+def stay_at_smallest_scale(optimizer: Any) -> None:
+    """Have a step overflow at the smallest loss scale as at any other: DeepSpeed would raise an
+    error there, before it can be told what went wrong."""
+    if scaler := loss_scaler(optimizer):
+        scaler.raise_error_at_min_scale = False
+
+
 SCALER_FIELDS = ("cur_scale", "cur_iter", "last_overflow_iter", "cur_hysteresis")

@@ -96,6 +96,7 @@ class Engine:
             mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
+        internals.stay_at_smallest_scale(self.optimizer)
         self._norm = 0.0
         if setup.layout.zero == 0:
             internals.before_optimizer_step(self.deepspeed, self._clip)
