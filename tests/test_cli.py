@@ -1,31 +1,21 @@
-"""The command line: help, exit codes, and errors as one message without a traceback."""
+"""The command line: help, examples, exit codes, completion, and what is said where."""
 
+import os
+import pty
+import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 
-import click
 import pytest
-import typer.main
+from tests.commands import COMMANDS, command_named
 from typer.testing import CliRunner
 
 from web2gpt.cli import app
 
-
-def commands() -> Iterator[tuple[str, ...]]:
-    """The words of each command, those of groups of commands too."""
-    waiting: list[tuple[tuple[str, ...], object]] = [((), typer.main.get_command(app))]
-    while waiting:
-        words, command = waiting.pop(0)
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            yield words
-        else:
-            waiting += [((*words, name), one) for name, one in inner.items()]
-
-
-COMMANDS = list(commands())
 each_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+WIDE = {"COLUMNS": "300", "TERMINAL_WIDTH": "300"}
 
 
 def web2gpt(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -37,11 +27,47 @@ def web2gpt(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def options_of(words: tuple[str, ...]) -> set[str]:
+    """Every spelling of an option that a command takes."""
+    parameters = command_named(words).params
+    return {text for one in parameters for text in (*one.opts, *one.secondary_opts)
+            if text.startswith("-")}  # fmt: skip
+
+
 @each_command
 def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(app, [*words, "--help"])
+    result = CliRunner().invoke(app, [*words, "--help"], env=WIDE)
     assert result.exit_code == 0
     assert "Usage" in result.output
+    assert "\x1b" not in result.output  # no terminal, no colours
+    for option in options_of(words):
+        assert option in result.output
+
+
+@each_command
+def test_every_help_has_an_example_that_the_command_understands(words: tuple[str, ...]) -> None:
+    _, _, example = command_named(words).help.partition("Example: ")
+    assert example, "no example"
+    arguments = shlex.split(example.split("\n\n")[0])
+    if ">" in arguments:
+        arguments = arguments[: arguments.index(">")]
+    assert arguments[: len(words) + 1] == ["web2gpt", *words]
+    given = {text.split("=")[0] for text in arguments if text.startswith("--")}
+    assert given <= options_of(words)
+    required = {one.opts[0] for one in command_named(words).params
+                if one.required and one.param_type_name == "option"}  # fmt: skip
+    assert required <= given, "an example that does not run"
+
+
+@each_command
+def test_every_option_says_what_it_is_and_its_default(words: tuple[str, ...]) -> None:
+    for parameter in command_named(words).params:
+        name = f"{' '.join(words)} {parameter.name}"
+        assert parameter.help, name
+        is_flag = getattr(parameter, "is_flag", False)
+        if parameter.required or parameter.default in (None, [], ()) or is_flag:
+            continue
+        assert parameter.show_default or "(default: " in parameter.help, name
 
 
 @each_command
@@ -49,18 +75,16 @@ def test_an_unknown_option_is_a_wrong_argument(words: tuple[str, ...]) -> None:
     assert CliRunner().invoke(app, [*words, "--no-such-option"]).exit_code == 2
 
 
-def test_every_option_has_a_help_text() -> None:
-    for words in COMMANDS:
-        command: click.Command | click.Group = typer.main.get_command(app)
-        for word in words:
-            command = command.commands[word]  # type: ignore[union-attr]
-        for parameter in command.params:
-            assert getattr(parameter, "help", None), f"{' '.join(words)} {parameter.name}"
+def test_settings_state_their_defaults() -> None:
+    result = CliRunner().invoke(app, ["clean", "--help"], env=WIDE)
+    assert re.search(r"--min-tokens\b.*shortest document kept, in tokens \(default: 128\)",
+                     result.output)  # fmt: skip
 
 
-def test_without_a_command_the_help_is_shown() -> None:
-    done = web2gpt()
-    assert "Usage" in done.stdout + done.stderr
+def test_without_a_command_the_help_is_shown_with_the_exit_codes() -> None:
+    result = CliRunner().invoke(app, [], env=WIDE)
+    for told in ("Usage", "0 done", "1 a fault", "2 wrong arguments", "75 stopped", "130"):
+        assert told in result.output
 
 
 def test_a_fault_is_one_message_without_a_traceback() -> None:
@@ -76,3 +100,51 @@ def test_wrong_arguments_end_with_2() -> None:
     done = web2gpt("statistics", "--limit", "much")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_an_output_that_nobody_reads_on_is_no_fault() -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m web2gpt.cli config schema | head -n 1",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"COMP_WORDS": "web2gpt ev", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "web2gpt ev",
+             "_TYPER_COMPLETE_FISH_ACTION": "get-args"}  # fmt: skip
+    variables = {**words, "_WEB2GPT_COMPLETE": f"complete_{shell}"}
+    result = CliRunner().invoke(app, [], prog_name="web2gpt", env=variables)
+    assert "evaluate" in result.output
+    assert "tokenize" not in result.output
+
+
+def test_no_color_is_respected_on_a_terminal() -> None:
+    terminal, inner = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm-256color"}
+    environment.pop("FORCE_COLOR", None)
+    done = subprocess.run([sys.executable, "-m", "web2gpt.cli", "watch", "--help"],
+                          stdout=inner, stderr=inner, env=environment, check=False)  # fmt: skip
+    os.close(inner)
+    shown = b""
+    while chunk := read_terminal(terminal):
+        shown += chunk
+    assert done.returncode == 0
+    assert b"Usage" in shown
+    assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|9[0-7]|38)[;m]", shown)
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What a terminal shows next; nothing once its other side is closed."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
+
+
+def test_facts_can_be_had_as_json() -> None:
+    config = Path(__file__).parents[1] / "config.yaml"
+    result = CliRunner().invoke(app, ["config", "show", str(config), "--json"])
+    assert '"n_layer": 4' in result.output
