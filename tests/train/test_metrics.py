@@ -1,9 +1,13 @@
 """Curves hold each step once, whatever was killed."""
 
 import importlib.util
+import resource
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tensorboardX.proto.event_pb2 import Event
 
 from web2gpt.config.training import Train
 from web2gpt.errors import ConfigError
@@ -26,6 +30,48 @@ def test_rows_after_the_checkpoint_are_dropped_on_resume(tmp_path: Path) -> None
     assert again.last_values()["loss"] == 1.0 / 3
     assert again.last_values()["valid_loss"] == 7.0
     assert len(list((tmp_path / CURVES).iterdir())) == 1
+
+
+def test_tensorboard_has_the_same_numbers(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path, 0)
+    metrics.add({"step": 1, "loss": 5.5, "lr": 1e-3})
+    metrics.add({"step": 2, "loss": 5.25, "skipped": True, "grad_norm": None})
+    metrics.close()
+    (path,) = (tmp_path / CURVES).iterdir()
+    rows = [
+        (event.step, {value.tag: value.simple_value for value in event.summary.value})
+        for event in events(path.read_bytes())
+        if event.summary.value
+    ]
+    assert rows == [
+        (1, {"loss": 5.5, "lr": pytest.approx(1e-3)}),
+        (2, {"loss": 5.25, "skipped": 1.0}),
+    ]
+
+
+def events(content: bytes) -> Iterator[Event]:
+    """TFRecord: length (8 bytes), its checksum (4), an event, its checksum (4)."""
+    at = 0
+    while at < len(content):
+        (length,) = struct.unpack_from("<Q", content, at)
+        yield Event.FromString(content[at + 12 : at + 12 + length])
+        at += 16 + length
+
+
+def test_a_full_disk_is_told_and_what_was_cut_short_is_not_joined_on(
+    tmp_path: Path,
+) -> None:
+    metrics = Metrics(tmp_path, 0)
+    metrics.add({"step": 1, "loss": 5.5})
+    size = (tmp_path / ROWS).stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 9, before[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            metrics.add({"step": 2, "loss": 5.25})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [row["step"] for row in read_rows(tmp_path / ROWS)] == [1]
 
 
 def test_what_json_cannot_say_is_null(tmp_path: Path) -> None:

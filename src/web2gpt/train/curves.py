@@ -17,10 +17,10 @@ FLUSH = 10.0  # seconds that a row may wait in memory; metrics.jsonl has it at o
 
 
 class Curves:
-    """``Curves(folder).draw({"step": 1, "time": 1.7e9, "loss": 3.2})``: a file in a new folder."""
+    """``Curves(folder).draw({"step": 1, "time": 1.7e9, "loss": 3.2})``: a file of its own."""
 
     def __init__(self, folder: Path):
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self._events = EventsWriter(str(folder / "events"))
         self._flushed = time.monotonic()
 
