@@ -7,6 +7,7 @@ Only processes started here are stopped, by their numbers; only what was written
 """
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -27,21 +28,21 @@ LIBRARIES = "/usr/sbin:/usr/bin:/sbin:/bin"
 PATIENCE = 60.0  # seconds for a daemon to answer
 
 
-class NoCluster(Exception):  # noqa: N818 - a reason, not an error
+class NoClusterError(Exception):
     """Why no cluster can be made here."""
 
 
 def require() -> None:
-    """Raise ``NoCluster`` with the reason, if this machine cannot or must not be used."""
+    """Raise ``NoClusterError`` with the reason, if this machine cannot or must not be used."""
     if os.geteuid() != 0:
-        raise NoCluster("not root")
+        raise NoClusterError("not root")
     missing = [tool for tool in TOOLS if shutil.which(tool, path=LIBRARIES) is None]
     if missing:
-        raise NoCluster(f"not installed: {', '.join(missing)} (Debian: slurm-wlm, munge)")
+        raise NoClusterError(f"not installed: {', '.join(missing)} (Debian: slurm-wlm, munge)")
     if CONFIGURATION.exists() and not CONFIGURATION.read_text().startswith(MARK):
-        raise NoCluster(f"{CONFIGURATION} is another Slurm's; it is left alone")
+        raise NoClusterError(f"{CONFIGURATION} is another Slurm's; it is left alone")
     if "SLURM_CONF" in os.environ:
-        raise NoCluster("SLURM_CONF names another Slurm; it is left alone")
+        raise NoClusterError("SLURM_CONF names another Slurm; it is left alone")
 
 
 @dataclass
@@ -92,6 +93,11 @@ class Cluster:
         except subprocess.SubprocessError:
             return []
         return [line.split("|") for line in said.splitlines()]
+
+    def state_of(self, job: str) -> str:
+        """Such as RUNNING; a job that ended is remembered for an hour."""
+        found = re.search(r"JobState=(\S+)", self.ask("scontrol", "show", "job", job))
+        return found[1] if found else ""
 
     def start_node(self, name: str) -> None:
         """Start a node's daemon; what still holds the name from before is forgotten."""
@@ -155,7 +161,7 @@ SlurmctldPort={CONTROLLER_PORT}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={self.folder}/munge/socket
+AuthInfo=socket={self.folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={self.folder}/state
 SlurmdSpoolDir={self.folder}/spool/%n
@@ -205,3 +211,11 @@ PartitionName=urgent Nodes=n[1-2] MaxTime=INFINITE State=UP PriorityTier=10 Pree
     def _logs(self) -> str:
         logs = sorted(self.folder.glob("*.log")) + sorted(self.folder.glob("*.out"))
         return "\n".join(f"{path.name}:\n{path.read_text()[-1500:]}" for path in logs)
+
+
+if __name__ == "__main__":
+    try:
+        require()
+    except NoClusterError as reason:
+        raise SystemExit(f"the tests of the cluster do not run: {reason}") from None
+    print("the tests of the cluster can run")

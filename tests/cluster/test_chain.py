@@ -1,0 +1,104 @@
+"""The whole chain through Slurm gives what a local run gives, training on two nodes included."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.cluster.conftest import over_two_nodes
+from tests.cluster.project import OnSlurm
+from tests.cluster.slurm import Cluster
+from tests.workflow.project import REPOSITORY, Project
+
+pytestmark = pytest.mark.cluster
+SAME = (
+    "urls/*",
+    "documents/*",
+    "dedup/signatures/*",
+    "dedup/clusters.parquet",
+    "deduped/*",
+    "clean/*",
+    "rejected/*/*",
+    "corpus/*",
+    "tokenizer/*",
+    "tokens/*",
+)
+
+
+def test_training_over_two_nodes_is_that_of_one(prepared: OnSlurm, local: Project) -> None:
+    """The short form: tensor=2 with a rank on each node, and the jobs on either side of it."""
+    shutil.rmtree(prepared.folder / "results/data/small/clean")
+    prepared.succeed("merge_checkpoint", "clean")
+    clean = ("results/data/small/clean/*",)
+    assert prepared.bytes_of(*clean) == local.bytes_of(*clean)
+    assert nodes_of_training(prepared) == {"n1", "n2"}
+    assert_trained_alike(prepared, local, "small")
+
+
+@pytest.mark.long
+def test_the_demo_and_both_layouts(cluster: Cluster, tmp_path: Path) -> None:
+    demo = yaml.safe_load((REPOSITORY / "config.yaml").read_text())
+    demo["train"]["nodes"] = 2
+    here, there = Project(tmp_path / "here", demo), OnSlurm(cluster, tmp_path / "there", demo)
+    here.succeed("all")
+    there.succeed("all")
+    same = tuple(f"results/data/demo/{pattern}" for pattern in SAME)
+    assert there.bytes_of(*same) == here.bytes_of(*same)
+    assert_trained_alike(there, here, "demo")
+    for project in (here, there):
+        data = {**demo, "run": {**demo["run"], "name": "data2"}, "parallel": {"data": 2}}
+        data["train"] = {**demo["train"], "micro_batch_size": 8}
+        project.write_config(data)
+        project.succeed("train")
+    assert nodes_of_training(there) == {"n1", "n2"}
+    assert losses(there, "data2") == losses(here, "data2")
+    assert losses(there, "data2")[:3] == pytest.approx(losses(there, "demo")[:3], rel=1e-6)
+
+
+@pytest.mark.long
+def test_shards_go_in_as_arrays_and_one_is_tried_again(
+    cluster: Cluster, tmp_path: Path, local: Project
+) -> None:
+    """Twelve shards; the data stages only."""
+    config = over_two_nodes(tmp_path)
+    config["data"]["shards"] = 12
+    project = OnSlurm(cluster, tmp_path, config)
+    said = project.succeed("merge")
+    assert said.count("Submitted array job") >= 5
+    alike = ("results/data/small/corpus/*.zst",)
+    assert project.bytes_of(*alike).keys() == local.bytes_of(*alike).keys()
+
+
+def test_the_profile_of_one_machine_is_refused(prepared: OnSlurm) -> None:
+    prepared.flag = "--profile"
+    before = prepared.cluster.jobs("all")
+    done = prepared.run("train")
+    assert done.returncode == 1
+    assert "--workflow-profile workflow/profiles/slurm, not --profile" in done.stdout
+    assert prepared.cluster.jobs("all") == before
+
+
+def assert_trained_alike(one: Project, other: Project, run: str) -> None:
+    """To the bit: the same machine type, layout and threads."""
+    assert losses(one, run) == losses(other, run)
+    model = f"results/runs/{run}/model/model.safetensors"
+    assert one.bytes_of(model) == other.bytes_of(model)
+
+
+def losses(project: Project, run: str) -> list[Any]:
+    """Of each step in the result; none may stand twice."""
+    path = project.folder / f"results/runs/{run}/train/metrics.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    found = [(record["step"], record["loss"]) for record in records if "loss" in record]
+    assert [step for step, _ in found] == sorted({step for step, _ in found})
+    return [loss for _, loss in found]
+
+
+def nodes_of_training(project: OnSlurm) -> set[str]:
+    """The nodes of the last job of training."""
+    jobs = [job for job in project.cluster.jobs("all") if "rule_train" in job[3]]
+    last = max(jobs, key=lambda job: int(job[0]))
+    assert last[1] == "COMPLETED", jobs
+    return set(project.cluster.ask("scontrol", "show", "hostnames", last[2]).split())
