@@ -39,11 +39,9 @@ rule train:
         work=run_work("train"),
     message:
         "train: GPT-2 on {threads} threads or more"
-    # One log for all attempts.
     shell:
-        "[ {resources.attempt} -gt 1 ] || : > {log:q}; "
         "{params.launch} web2gpt train --index {input.index:q} --tokenizer {input.tokenizer:q}"
         " {params.documents}"
         " --output {params.folder:q} --checkpoints {params.checkpoints:q}"
         " --work {params.work:q} --attempt {resources.attempt}"
-        " --settings {params.settings:q} 2>> {log:q}"
+        " --settings {params.settings:q} 2> {log:q}"
