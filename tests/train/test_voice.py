@@ -56,3 +56,14 @@ def test_other_ranks_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
         os.set_blocking(reader, False)
         with pytest.raises(BlockingIOError):
             os.read(reader, 1)
+
+
+def test_when_nobody_listens_any_more_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    monkeypatch.setenv(DESCRIPTOR, str(writer))
+    voice = Voice(silent=False, total=40)
+    os.close(reader)
+    for _ in range(2):
+        voice.say("into the void")
+    voice.close()
+    os.close(writer)

@@ -31,7 +31,10 @@ class Voice:
         if self._bar:
             self._bar.console.print(f"train: {line}", markup=False, highlight=False, soft_wrap=True)
         elif self._file:
-            print(f"train: {line}", file=self._file, flush=True)
+            try:
+                print(f"train: {line}", file=self._file, flush=True)
+            except OSError:  # nobody listens any more, which is no reason to end a run
+                self._file = None
 
     def start_bar(self, step: int) -> None:
         """Show a bar, if a terminal is listening."""
