@@ -1,8 +1,10 @@
 # What the rules share: the validated configuration, and the names that follow from it.
 import fcntl
 import json
+import re
 import shlex
 import sys
+from itertools import groupby
 from pathlib import Path
 
 from web2gpt.config.fetch import PACE, Fetch
@@ -195,15 +197,45 @@ def pace(wildcards):
     )
 
 
+FEW = 16
+NUMBERED = re.compile(r"(.*?)(\d*)(\D*)")
+
+
 def repeated(flag, name):
     """The files of the input ``name`` for a shell command, each after ``flag``."""
 
     def arguments(wildcards, input):
         files = input.get(name, [])
         files = [files] if isinstance(files, str) else files
-        return " ".join(f"{flag} {shlex.quote(file)}" for file in files)
+        if len(files) <= FEW:
+            return " ".join(f"{flag} {shlex.quote(file)}" for file in files)
+        return in_ranges(f"{flag}=", files)
 
     return arguments
+
+
+def all_inputs(wildcards, input):
+    """All input files for a shell command."""
+    return in_ranges("", input)
+
+
+def in_ranges(before, files):
+    """Files for a shell command, each after ``before``; numbered ones as bash's {0000..1023}.
+
+    A command is handed over as one string, which Linux limits to 128 KiB.
+    """
+
+    def place(numbered):
+        position, file = numbered
+        head, digits, tail = NUMBERED.fullmatch(file).groups()
+        return head, len(digits), tail, int(digits or 0) - position
+
+    words = []
+    for (head, width, tail, _), run in groupby(enumerate(files), place):
+        numbers = [NUMBERED.fullmatch(file)[2] for _, file in run]
+        middle = f"{{{numbers[0]}..{numbers[-1]}}}" if len(numbers) > 1 else numbers[0]
+        words.append(f"{shlex.quote(before + head)}{middle}{shlex.quote(tail) if tail else ''}")
+    return " ".join(words)
 
 
 def named(flag, values):

@@ -45,10 +45,12 @@ rule manifest:
         "<run>/logs/manifest.log",
     conda:
         ENVIRONMENT
+    params:
+        files=all_inputs,
     message:
         "manifest: versions and hashes"
     shell:
-        "web2gpt manifest --output {output.manifest:q} {input:q} 2> {log:q}"
+        "web2gpt manifest --output {output.manifest:q} {params.files} 2> {log:q}"
 
 
 rule report:
