@@ -19,7 +19,7 @@ from web2gpt.cli import main
 FORM = re.compile(r"web2gpt: [^\n]+?: .+[;.:,] \w.+", re.DOTALL)
 """Where, what, and what to do."""
 
-QUIET = {("demo",), ("config", "schema")}  # take no file
+QUIET = {("demo",), ("config", "schema"), ("config", "reference")}  # take no file
 TABLES = {"missing": None, "folder": None, "empty": b"", "object": b'{"a": 1}\n',
           "bytes": b"\xff\xfe\x00PK\x03\x04 \n\x00" * 9}  # fmt: skip
 WRITTEN = {"output", "rejected", "stats", "work", "warc", "outcomes", "checkpoints", "bin", "idx"}

@@ -8,6 +8,7 @@ import typer
 from web2gpt.config.files import missing_files
 from web2gpt.config.flags import parse_object
 from web2gpt.config.load import dump_config, load_config, read_config
+from web2gpt.config.reference import reference_text
 from web2gpt.config.schema import schema_text
 from web2gpt.errors import ConfigError
 from web2gpt.io.atomic import write_text
@@ -49,6 +50,15 @@ def schema() -> None:
     Example: web2gpt config schema > workflow/schemas/config.schema.json
     """
     print(schema_text(), end="")
+
+
+@app.command()
+def reference() -> None:
+    """Print the guide's page on all settings.
+
+    Example: web2gpt config reference > docs/configuration.md
+    """
+    print(reference_text(), end="")
 
 
 @app.command()

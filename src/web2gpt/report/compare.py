@@ -1,6 +1,6 @@
 """Two runs beside each other: what was set differently, and what came of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,14 +78,20 @@ def losses(one: Side, other: Side) -> Rows:
     places = {place * (len(common) - 1) // ROWS for place in range(ROWS + 1)} if common else ()
     chosen = [common[place] for place in sorted(places)]
     rows: Rows = [(f"loss at step {step:,}", values[0][step], values[1][step]) for step in chosen]
-    rows.append(("steps", *(curve.steps[-1] if curve else None for curve in curves)))
-    rows.append(("last loss", *(_last(curve) for curve in curves)))
-    valid = [dict(side.training.valid) for side in (one, other)]
+    a, b = one.training, other.training
+    rows.append(("steps", *_both(curves, lambda curve: curve.steps[-1])))
+    rows.append(("last loss", *_both(curves, _last)))
+    valid = [dict(a.valid), dict(b.valid)]
     for name in sorted(valid[0].keys() | valid[1].keys()):
-        lasts = [_last(side[name]) if name in side else None for side in valid]
-        rows.append((f"last {name.replace('_', ' ')}", *lasts))
-    speeds = [_last(side.training.throughput) for side in (one, other)]
-    return [*rows, ("tokens a second, last", *speeds)]
+        found = [side.get(name, Curve()) for side in valid]
+        rows.append((f"last {name.replace('_', ' ')}", *_both(found, _last)))
+    return [*rows, ("tokens a second, last", *_both([a.throughput, b.throughput], _last))]
+
+
+def _both(curves: Sequence[Curve], read: Callable[[Curve], float]) -> tuple[Any, Any]:
+    """A figure of each of two curves; None of an empty one."""
+    first, second = (read(curve) if curve else None for curve in curves)
+    return first, second
 
 
 def show_comparison(one: Side, other: Side) -> None:
@@ -125,8 +131,8 @@ def _counts(stage: Statistics | None) -> dict[str, int]:
     return {"in": stage.read, "kept": stage.kept, **dict(lost.most_common())}
 
 
-def _last(curve: Curve) -> float | None:
-    return curve.values[-1] if curve else None
+def _last(curve: Curve) -> float:
+    return curve.values[-1]
 
 
 def _table(title: str, rows: Rows, one: Side, other: Side) -> Table:

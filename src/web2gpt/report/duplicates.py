@@ -94,8 +94,8 @@ def _texts(folder: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:
 
 def _compared(one: str, other: str) -> tuple[Parts, Parts]:
     """Both texts, word by word, from shortly before their first difference."""
-    words = [re.findall(r"\S+\s*", text)[:COMPARED] for text in (one, other)]
-    blocks = SequenceMatcher(None, *words, autojunk=False).get_opcodes()
+    words: list[list[str]] = [re.findall(r"\S+\s*", text)[:COMPARED] for text in (one, other)]
+    blocks = SequenceMatcher(a=words[0], b=words[1], autojunk=False).get_opcodes()
     first = next((block for block in blocks if block[0] != "equal"), blocks[0] if blocks else None)
     start = max(0, first[1] - BEFORE) if first else 0
     return (
