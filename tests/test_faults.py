@@ -35,6 +35,7 @@ FURTHER = {  # beyond what is required, so that the files are reached
     "fetch": ["--contact", "crawler@example.org"],
     "tokenizer": ["--corpus", "FILE", "--frames", "FILE"],
     "tokens trace": ["--config", "FILE"],
+    "watch": ["--data", "FILE", "--run", "FILE"],
     "tokens show": ["--tokenizer", "FILE", "--documents", "FILE"],
 }
 RECORDS = {"urls", "merge", "clean", "extract", "dedup signatures", "decontaminate count", "fetch",

@@ -43,7 +43,7 @@ def blocks(page: Path) -> list[Block]:
 def code(page: Path) -> Iterator[str]:
     """Every piece of code: fenced blocks, indented ones, and what stands between backticks."""
     text = text_of(page)
-    yield from (block.text for block in blocks(page))
+    yield from (block.text for block in blocks(page) if block.language != "python")
     text = re.sub(r"^```\w*\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     yield from re.findall(r"(?:^ {4,}\S.*\n)+", text, re.MULTILINE)
     inline = re.findall(r"`([^`\n]+(?:\n[^`\n]+)?)`", text)

@@ -156,3 +156,18 @@ def test_a_small_terminal_shows_what_is_not_done(begun: RunFolders) -> None:
     assert "done: urls" in told
     assert "stopped" in told
     assert "1/1" not in told
+
+
+def test_the_configuration_says_what_to_watch(begun: RunFolders, monkeypatch) -> None:
+    home = begun.data.parents[1]
+    (home / "results").mkdir()
+    (begun.data.parent).rename(home / "results" / "data")
+    (begun.run.parent).rename(home / "results" / "runs")
+    (home / "mine.yaml").write_text(
+        "data: {name: corpus}\nrun: {name: first}\n"
+        "input: [{name: a, kind: jsonl, paths: [a.jsonl]}]\n"
+    )
+    monkeypatch.chdir(home)
+    result = CliRunner().invoke(app, ["watch", "--config", "mine.yaml"])
+    assert "data corpus, run first" in result.output
+    assert "1/3" in result.output

@@ -60,8 +60,13 @@ def manifest(
 
 def watch(
     *,
-    data: Annotated[Path, typer.Option(help="folder of the corpus, results/data/NAME")],
-    run: Annotated[Path, typer.Option(help="folder of the run, results/runs/NAME")],
+    data: Annotated[
+        Path | None, typer.Option(help="folder of the corpus; none: by --config")
+    ] = None,
+    run: Annotated[Path | None, typer.Option(help="folder of the run; none: by --config")] = None,
+    config: Annotated[
+        Path, typer.Option(help="configuration whose data.name and run.name are watched")
+    ] = Path("config.yaml"),
     interval: Annotated[float, typer.Option(min=0.1, help="seconds between two looks")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
     json: Annotated[bool, typer.Option("--json", help="look once, as JSON")] = False,
@@ -73,9 +78,14 @@ def watch(
 
     Example: web2gpt watch --data results/data/demo --run results/runs/demo
     """
+    from web2gpt.config.load import read_config
     from web2gpt.report import watch as watching
     from web2gpt.report.progress import look
 
+    if data is None or run is None:
+        settings = read_config(config)
+        data = data or Path("results/data", settings.data.name)
+        run = run or Path("results/runs", settings.run.name)
     if not data.is_dir() and not run.is_dir():
         raise InputError(f"{data}, {run}: no such folders; name those of a run that has begun.")
     if json:
