@@ -1,6 +1,7 @@
 """One cluster for all tests here, and the local runs that theirs are compared with."""
 
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.workflow.project import Project, small_config
 def cluster() -> Iterator[Cluster]:
     """A Slurm of two nodes. Nothing is skipped in silence: where none can be made, tests fail."""
     assert ENVIRONMENT.exists(), "no .venv-cluster; run make test-cluster"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the cluster is stopped then
     try:
         with Cluster() as running:
             yield running

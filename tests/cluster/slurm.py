@@ -131,7 +131,12 @@ class Cluster:
         log = (self.folder / f"{name}.out").open("ab")
         environment = {**os.environ, "PATH": f"{LIBRARIES}:{os.environ.get('PATH', '')}"}
         self.daemons[name] = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,  # an interrupt of the tests is not theirs
         )
 
     def _start_munge(self) -> None:
