@@ -14,7 +14,7 @@ from web2gpt.errors import InputError
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.evidence import parse_config, read_stages
 from web2gpt.report.files import Missing, flatten
-from web2gpt.report.terminal import curve_lines
+from web2gpt.report.terminal import WIDTH, curve_lines
 from web2gpt.report.training import Curve, Training, read_training
 
 ROWS = 12  # steps at which losses are set side by side
@@ -103,10 +103,18 @@ def show_comparison(one: Side, other: Side) -> None:
         ("training", losses(one, other)),
     ):
         parts += [_table(title, rows, one, other), Text("")]
-    for side in (one, other):
-        if side.training.loss:
-            parts += [Text(f"loss of {side.name}"), *map(Text, curve_lines(side.training.loss))]
-    Console().print(Group(*parts))
+    console = Console()
+    parts.append(_curves(one, other, min(WIDTH, max(20, console.width // 2 - 14))))
+    console.print(Group(*parts))
+
+
+def _curves(one: Side, other: Side, width: int) -> Table:
+    """Both losses on the same axes, side by side."""
+    table = Table.grid(padding=(0, 2))
+    curves = [side.training.loss for side in (one, other)]
+    table.add_row(*(Text(f"loss of {side.name}") for side in (one, other)))
+    table.add_row(*(Text("\n".join(curve_lines(curve, *curves, width=width))) for curve in curves))
+    return table
 
 
 def comparison_json(one: Side, other: Side) -> bytes:

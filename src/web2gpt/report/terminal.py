@@ -81,18 +81,16 @@ def duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def curve_lines(*curves: Curve, width: int = WIDTH, height: int = HEIGHT) -> Iterator[str]:
-    """Curves on one pair of axes; what is not finite is left out."""
-    points = [
-        (step, value)
-        for curve in curves
-        for step, value in zip(curve.steps, curve.values, strict=True)
-        if math.isfinite(value)
-    ]
+def curve_lines(
+    curve: Curve, *beside: Curve, width: int = WIDTH, height: int = HEIGHT
+) -> Iterator[str]:
+    """A curve, on axes that hold those ``beside`` it too; what is not finite is left out."""
+    points = _finite(curve)
+    framed = [point for one in (curve, *beside) for point in _finite(one)]
     if not points:
         return
-    left, right = min(step for step, _ in points), max(step for step, _ in points)
-    bottom, top = min(value for _, value in points), max(value for _, value in points)
+    left, right = min(step for step, _ in framed), max(step for step, _ in framed)
+    bottom, top = min(value for _, value in framed), max(value for _, value in framed)
     cells = [[0] * width for _ in range(height)]
     for step, value in points:
         column = _place(step, left, right, 2 * width)
@@ -103,6 +101,11 @@ def curve_lines(*curves: Curve, width: int = WIDTH, height: int = HEIGHT) -> Ite
         yield f"{labels.get(number, ''):>8} ┤{_characters(row_of_cells)}"
     yield f"{'':9}└{'─' * width}"
     yield f"{'':9} {left:<{width // 2},}{f'step {right:,}':>{width - width // 2}}"
+
+
+def _finite(curve: Curve) -> list[tuple[int, float]]:
+    pairs = zip(curve.steps, curve.values, strict=True)
+    return [(step, value) for step, value in pairs if math.isfinite(value)]
 
 
 def _characters(cells: Sequence[int]) -> str:
