@@ -245,7 +245,7 @@ def test_a_configuration_cannot_be_changed() -> None:
         (b"- a\n", "no settings in it"),
         (b"a: [", "not YAML"),
         (b"a: b: c", "not YAML"),
-        (b"\xff\xfe\x00", "not YAML"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
         (b"input: !!python/object/apply:os.system [ls]", "not YAML"),
         (b"2024-01-01: 1", "no plain tree of settings"),
         (b"input: &a [*a]", "no plain tree of settings"),

@@ -56,6 +56,25 @@ def test_a_missing_input_file(project: Project) -> None:
     assert line.startswith("input.a.paths: nowhere.txt: no such file")
 
 
+def test_a_file_that_is_no_utf_8(project: Project) -> None:
+    file = project.folder / "config.yaml"
+    good = file.read_bytes()
+    file.write_bytes(good + b"# caf\xe9\n")
+    done = project.run("all")
+    file.write_bytes(good)
+    assert done.returncode == 1
+    assert "config.yaml: not UTF-8 text" in done.stdout and "Traceback" not in done.stdout
+
+
+def test_numbers_by_config_on_the_command_line(project: Project) -> None:
+    done = project.run("--config", "train={steps: 5, exit_after: soon}", "--", "all")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert [line for line in lines if line.startswith("train.")] == [
+        "train.exit_after: 'soon' is not allowed: input should be a valid number"
+    ]
+
+
 def test_several_faults_are_several_lines(project: Project) -> None:
     lines = faults(project, model={"n_layr": 3}, train={"steps": -1}, mdel=1)
     assert len(lines) == 3

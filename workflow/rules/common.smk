@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import sys
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from web2gpt.config.derive import shard_names, world_size
 from web2gpt.config.files import missing_files, source_files
 from web2gpt.config.length import Length
 from web2gpt.config.load import load_config, read_yaml
+from web2gpt.config.overrides import with_types
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError
@@ -25,15 +27,26 @@ def stop(*lines):
     sys.exit(1)
 
 
+def readable(*files):
+    """End with a line if a file is no YAML, or if a key stands twice in it.
+
+    Snakemake would end with a traceback at the one, and take the last value at the other.
+    """
+    try:
+        for file in map(Path, files):
+            read_yaml(file)
+    except ConfigError as error:
+        stop(*str(error).splitlines())
+
+
 def validated(values):
     """The configuration as the package's own classes; every file it names must be there.
 
     Snakemake has merged the files by now: whether a key stands twice is seen in each by itself.
     """
+    readable(*workflow.configfiles)
     try:
-        for file in map(Path, workflow.configfiles):
-            read_yaml(file)
-        settings = load_config(values)
+        settings = load_config(with_types(values, workflow.config_settings.config))
     except ConfigError as error:
         stop(*str(error).splitlines())
     if missing := missing_files(settings):
@@ -104,11 +117,18 @@ def literally(paths):
     return lambda wildcards: files
 
 
-def files_of_shard(shard):
-    """The given files that a shard of archives or JSON lines reads: every n-th of its source."""
-    source = SHARDS[shard]
-    mates = [name for name, other in SHARDS.items() if other is source]
-    return [str(file) for file in source_files(source)[mates.index(shard) :: len(mates)]]
+@cache
+def files_of_shards():
+    """The given files that each shard of archives or JSON lines reads: every n-th of its source.
+
+    Listed once: folders of thousands of files, on a file server, take their time.
+    """
+    given = {}
+    for source in {source.name: source for source in SHARDS.values() if source}.values():
+        mates = [shard for shard, other in SHARDS.items() if other is source]
+        files = [str(file) for file in source_files(source)]
+        given |= {shard: files[number :: len(mates)] for number, shard in enumerate(mates)}
+    return given
 
 
 def url_lists(wildcards):
@@ -121,7 +141,7 @@ def extract_inputs(wildcards):
     """What a shard of documents is extracted from."""
     if SHARDS[wildcards.shard] is None:
         return "<data>/fetch/{shard}.warc.gz"
-    return files_of_shard(wildcards.shard)
+    return files_of_shards()[wildcards.shard]
 
 
 def earlier_signatures(wildcards):

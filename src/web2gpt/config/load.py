@@ -72,10 +72,15 @@ class _Loader(yaml.SafeLoader):
     """YAML's safe loader, but a key that stands twice is a fault; else the last one would win."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key in keys:
-            if key != "<<" and keys.count(key) > 1:
-                raise yaml.YAMLError(f"the key {key!r} stands twice, {node.start_mark}")
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                line = key.start_mark.line + 1
+                if first := lines.get(key.value):
+                    raise yaml.YAMLError(
+                        f"the key {key.value!r} stands twice, in lines {first} and {line}"
+                    )
+                lines[key.value] = line
         return super().construct_mapping(node, deep)
 
 
