@@ -2,12 +2,14 @@
 #   make run    the whole chain on the embedded demo, in .venv/
 #   make test   the tests that run anywhere: no root, no network after set-up
 #   make test-peers   the comparisons with other people's software, which goes to .venv-peers/
+#   make test-cluster the workflow on a Slurm of two nodes that is made for it here; as root, with
+#                     Debian's slurm-wlm and munge. SHORT=1: its first few minutes
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c envs/constraints.txt
 
-.PHONY: run test test-all test-page test-peers lint clean
+.PHONY: run test test-all test-page test-peers test-cluster lint clean
 
 run: .venv/run
 	$(BIN)/snakemake --cores all all
@@ -25,6 +27,11 @@ test-page: .venv/test
 
 test-peers: .venv-peers/.ok
 	.venv-peers/bin/python -m pytest -m peers
+
+# One after the other: all tests share the one cluster.
+test-cluster: .venv-cluster/.ok
+	$(BIN)/python -m tests.cluster.slurm
+	$(BIN)/pytest -m "cluster$(if $(SHORT), and not long)" tests/cluster
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -49,6 +56,16 @@ lint: .venv/test
 	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
 	  > "$$(.venv-peers/bin/python -c 'import site; print(site.getsitepackages()[0])')/web2gpt.pth"
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps -r envs/peers.txt
+	touch $@
+
+# As for the peers; the executor's plugin stays out of .venv/, whose Snakemake it slows down.
+.venv-cluster/.ok: .venv/test envs/cluster.txt
+	$(PYTHON) -m venv .venv-cluster
+	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+	  > "$$(.venv-cluster/bin/python -c 'import site; print(site.getsitepackages()[0])')/web2gpt.pth"
+	.venv-cluster/bin/pip install --quiet --disable-pip-version-check -c envs/constraints.txt \
+	  -r envs/cluster.txt
+	ln -sf ../../.venv/bin/web2gpt .venv-cluster/bin/web2gpt
 	touch $@
 
 clean:

@@ -35,11 +35,11 @@ def over_two_nodes(folder: Path, **layout: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The small project after a run of all of it on this machine; not to be changed."""
+    """The small project, trained on this machine; not to be changed."""
     folder = tmp_path_factory.mktemp("local") / "project"
     folder.mkdir()
     project = Project(folder, over_two_nodes(folder))
-    project.succeed("all")
+    project.succeed("train")
     return project
 
 

@@ -18,7 +18,7 @@ RUN = "results/runs/small"
 
 def middle_of_training(project: OnSlurm) -> tuple[subprocess.Popen[bytes], str]:
     """Start the workflow; gives it and the job's number once some checkpoints are written."""
-    workflow = project.start("merge_checkpoint")
+    workflow = project.start("train")
     job = project.job("train")
     at_step(project, 60)
     return workflow, job
@@ -106,7 +106,7 @@ def test_snakemake_killed_and_started_again_while_its_job_trains(
     workflow.wait()
     cluster = prepared.cluster
     assert cluster.state_of(first) == "RUNNING"
-    again = prepared.start("merge_checkpoint")
+    again = prepared.start("train")
     prepared.ended(again)
     numbers = [int(job[0]) for job in cluster.jobs("all") if "rule_train" in job[3]]
     assert max(numbers) > int(first), "the restarted workflow submitted no job of its own"
@@ -121,6 +121,6 @@ def test_snakemake_interrupted_cancels_its_jobs_and_carries_on(
     workflow.wait(timeout=120)
     cluster = prepared.cluster
     cluster.wait_for(lambda: cluster.state_of(job) == "CANCELLED", "the job's end")
-    prepared.succeed("merge_checkpoint")
+    prepared.succeed("train")
     assert re.search(r"carries on from .*step_", prepared.log_of_training())
     assert_trained_alike(prepared, local, "small")
