@@ -28,7 +28,7 @@ def over_two_nodes(folder: Path, **layout: int) -> dict[str, Any]:
     """The small project, trained on one process of each of two nodes for some seconds."""
     config = small_config(folder)
     config["parallel"] = layout or {"tensor": 2}
-    longer = {"steps": 240, "checkpoint_interval": 20, "eval_interval": 120, "log_interval": 20}
+    longer = {"steps": 500, "checkpoint_interval": 25, "eval_interval": 250, "log_interval": 25}
     config["train"] |= {"nodes": 2, **longer}
     return config
 

@@ -11,9 +11,9 @@ from tests.workflow.project import REPOSITORY, Project
 ENVIRONMENT = REPOSITORY / ".venv-cluster/bin/python"  # the only one with the executor plugin
 QUICKLY = (  # a small cluster answers at once; the profile's intervals are for large ones
     "--slurm-init-seconds-before-status-checks",
-    "2",
+    "5",
     "--seconds-between-status-checks",
-    "2",
+    "5",
     "--latency-wait",
     "20",
 )

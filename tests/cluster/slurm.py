@@ -186,8 +186,8 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
 SlurmctldTimeout=30
-SlurmdTimeout=10
-KillWait=20
+SlurmdTimeout=6
+KillWait=15
 MinJobAge=3600
 SchedulerParameters=bf_interval=2,sched_min_interval=200000
 NodeName=n[1-2] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{NODE_PORT}-{NODE_PORT + 1}] \

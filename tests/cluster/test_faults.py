@@ -1,7 +1,6 @@
 """Whatever ends a job, the workflow ends with the right artifacts; no step is trained twice."""
 
 import os
-import re
 import signal
 import subprocess
 
@@ -20,7 +19,7 @@ def middle_of_training(project: OnSlurm) -> tuple[subprocess.Popen[bytes], str]:
     """Start the workflow; gives it and the job's number once some checkpoints are written."""
     workflow = project.start("train")
     job = project.job("train")
-    at_step(project, 60)
+    at_step(project, 75)
     return workflow, job
 
 
@@ -32,6 +31,12 @@ def at_step(project: OnSlurm, step: int) -> None:
         return any(int(folder.name.removeprefix("step_")) >= step for folder in folders)
 
     project.cluster.wait_for(stands, f"a checkpoint of step {step}", patience=120)
+
+
+def starts(project: OnSlurm) -> int:
+    """How often training began or carried on."""
+    (path,) = project.folder.glob(f"{RUN}/checkpoints/*/starts.jsonl")
+    return len(path.read_text().splitlines())
 
 
 def test_a_cancelled_data_job_is_tried_again(prepared: OnSlurm, local: Project) -> None:
@@ -53,7 +58,7 @@ def test_a_node_that_dies_in_the_middle_of_training(prepared: OnSlurm, local: Pr
     cluster.start_node("n2")
     prepared.ended(workflow)
     assert cluster.state_of(job) == "COMPLETED"
-    assert "carries on from" in prepared.log_of_training()
+    assert starts(prepared) >= 2
     assert_trained_alike(prepared, local, "small")
 
 
@@ -122,5 +127,5 @@ def test_snakemake_interrupted_cancels_its_jobs_and_carries_on(
     cluster = prepared.cluster
     cluster.wait_for(lambda: cluster.state_of(job) == "CANCELLED", "the job's end")
     prepared.succeed("train")
-    assert re.search(r"carries on from .*step_", prepared.log_of_training())
+    assert starts(prepared) >= 2
     assert_trained_alike(prepared, local, "small")
