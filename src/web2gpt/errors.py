@@ -40,6 +40,7 @@ WAYS_OUT = {
     errno.ENAMETOOLONG: "take a shorter name",
     errno.ENOSPC: "free some space and run it again; what was done is kept",
     errno.EDQUOT: "free some of the quota and run it again; what was done is kept",
+    errno.EFBIG: "raise the limit (ulimit -f) and run it again; what was done is kept",
     errno.EMFILE: "raise the limit of open files (ulimit -n) and run it again",
 }
 

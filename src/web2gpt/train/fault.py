@@ -8,7 +8,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Self
 
-from web2gpt.errors import Web2gptError
+from web2gpt.errors import Web2gptError, of_the_system
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -26,12 +26,7 @@ class Fault:
         if isinstance(error, Web2gptError):
             return cls(str(error), is_known=True)
         if isinstance(error, OSError) and error.errno in FULL:
-            place = error.filename or "the run's folder"
-            return cls(
-                f"train: {place}: cannot be written ({error.strerror}). Checkpoints stand as they "
-                "were: make room, and run again to carry on.",
-                is_known=True,
-            )
+            return cls(f"train: {of_the_system(error)}", is_known=True)
         if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
             return cls(
                 f"train: the GPU's memory is full ({error}). Lower train.micro_batch_size, set "
