@@ -62,6 +62,6 @@ def memory_gib(device: torch.device) -> tuple[float, float]:
         now, peak = torch.cuda.memory_allocated(device), torch.cuda.max_memory_allocated(device)
         return now / GIB, peak / GIB
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    now = pages * resource.getpagesize() / GIB
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
-    return now, max(now, peak)  # the kernel counts the two apart, and the peak is late
+    used = pages * resource.getpagesize() / GIB
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+    return used, max(used, highest)  # the kernel counts the two apart, and the peak is late
