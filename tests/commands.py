@@ -19,8 +19,12 @@ class Parameter(Protocol):
     default: Any
 
 
+ROOT: Any = typer.main.get_command(app)
+"""The whole command line, put together once: ``app()`` does so at each call."""
+
+
 def _walk() -> Iterator[tuple[tuple[str, ...], Any]]:
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), ROOT)]
     while waiting:
         words, command = waiting.pop(0)
         inner = getattr(command, "commands", None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.commands import COMMANDS, Parameter, command_named
+from tests.commands import COMMANDS, ROOT, Parameter, command_named
 
 from web2gpt.cli import main
 
@@ -20,7 +20,7 @@ FORM = re.compile(r"web2gpt: [^\n]+?: .+[;.:,] \w.+", re.DOTALL)
 """Where, what, and what to do."""
 
 QUIET = {("demo",), ("config", "schema"), ("config", "reference")}  # take no file
-TABLES = {"missing": None, "folder": None, "empty": b"", "object": b'{"a": 1}\n',
+TABLES = {"missing": None, "folder": None, "object": b'{"a": 1}\n',
           "bytes": b"\xff\xfe\x00PK\x03\x04 \n\x00" * 9}  # fmt: skip
 WRITTEN = {"output", "rejected", "stats", "work", "warc", "outcomes", "checkpoints", "bin", "idx"}
 WRITES = {
@@ -57,6 +57,7 @@ def web2gpt(tmp_path, monkeypatch, capfd):
             (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("web2gpt.cli.app", ROOT)
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments: str) -> Done:
@@ -163,7 +164,7 @@ SHARD = "--rejected r --stats s --work w"
         ("checkpoint reshape folder --output o --tensor 0", 2, "--tensor"),
         ("report --data folder --run folder --output o", 1, "folder, folder: neither holds"),
         ("manifest folder --output o", 1, "folder: no file in it"),
-        ("manifest empty --output object/o", 1, "object"),
+        ("manifest object --output object/o", 1, "object"),
         ("statistics --part object --output o --limit 2", 2, "--limit"),
         ("config resolve --settings {} --output o", 1, "input: missing"),
     ],
