@@ -1,29 +1,30 @@
-"""Near-duplicates as the page shows them: how large clusters are, and some copies side by side."""
+"""Near-duplicates as the page shows them: how large clusters are, and some copies side by side.
 
-import re
+Memory: a number for each of at most ``MAX_ROWS`` removed documents, and ids of ``MAX_DOCUMENTS``.
+"""
+
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from web2gpt.report.difference import Parts, differences
 from web2gpt.report.files import UNREADABLE, good_lines
 
 MAX_ROWS = 5_000_000  # of clusters.parquet; removed documents stand first
 MAX_CANDIDATES = 200  # copies whose texts are looked for
-MAX_DOCUMENTS = 20_000  # that are searched for texts
+MAX_DOCUMENTS = 20_000  # the first ones, among which examples are sought
 EXAMPLES = 4
-COMPARED = 4000  # words of each text
-SHOWN = 120  # words of each text, the first of them ``BEFORE`` words before a difference
-BEFORE = 20
 
-
-Parts = tuple[tuple[str, bool], ...]
-"""A text in pieces, each with whether it is another one in the other text."""
+Pair = tuple[float, str, str]
+"""Similarity, id of the removed document, id of the kept one."""
 
 
 @dataclass(frozen=True)
@@ -47,73 +48,74 @@ class Duplicates:
 
 def find_duplicates(data: Path) -> Duplicates:
     """Read dedup/clusters.parquet, and the texts of some of its pairs from documents/."""
-    removed = list(_removed(data / "dedup" / "clusters.parquet"))
-    members = Counter(cluster for _, cluster, _ in removed)
-    sizes = Counter(count + 1 for count in members.values())
-    near = sorted(row for row in removed if row[2] < 1)[:MAX_CANDIDATES]
-    return Duplicates(sizes, tuple(islice(_examples(data, near), EXAMPLES)))
+    folder = data / "documents"
+    known = pa.array([one["id"] for one in _documents(folder) if isinstance(one.get("id"), str)],
+                     pa.string())  # fmt: skip
+    kept: list[Any] = []
+    pairs: list[Pair] = []
+    for batch in _removed(data / "dedup" / "clusters.parquet"):
+        kept.append(batch["kept"])
+        pairs += islice(_near(batch, known), max(0, MAX_CANDIDATES - len(pairs)))
+    return Duplicates(_sizes(kept), tuple(islice(_examples(folder, sorted(pairs)), EXAMPLES)))
 
 
-def _removed(path: Path) -> Iterator[tuple[str, str, float]]:
-    """(id, kept id, similarity) of documents that were removed."""
+def _removed(path: Path) -> Iterator[Any]:
+    """The documents that were removed, a table with id, kept, similarity after another."""
+    seen = 0
     try:
         with pq.ParquetFile(path) as file:
-            batches = file.iter_batches(columns=["id", "kept", "similarity"])
-            rows = (row for batch in batches for row in batch.to_pylist())
-            for row in islice(rows, MAX_ROWS):
-                if row["similarity"] is None:
+            for batch in file.iter_batches(columns=["id", "kept", "similarity"]):
+                rows = batch.filter(pc.is_valid(batch["similarity"]))
+                yield rows
+                seen += len(batch)
+                if len(rows) < len(batch) or seen >= MAX_ROWS:
                     return
-                yield row["id"], row["kept"], row["similarity"]
     except UNREADABLE:
         return
 
 
-def _examples(data: Path, pairs: Iterable[tuple[str, str, float]]) -> Iterator[Copy]:
-    """Pairs both of whose texts are found, those of middling similarity first."""
-    chosen = list(pairs)
-    texts = _texts(data / "documents", {one for pair in chosen for one in pair[:2]})
-    for removed, kept, similarity in sorted(chosen, key=lambda pair: (pair[2], pair[0])):
+def _sizes(kept: list[Any]) -> Counter[int]:
+    """How many clusters have so many documents; a cluster is those that went for one, and it."""
+    if not kept:
+        return Counter()
+    counts = pc.value_counts(pa.chunked_array(kept)).field("counts").to_numpy(zero_copy_only=False)
+    sizes, clusters = np.unique(counts, return_counts=True)
+    return Counter(dict(zip((sizes + 1).tolist(), clusters.tolist(), strict=True)))
+
+
+def _near(batch: Any, known: Any) -> Iterator[Pair]:
+    """Pairs of known documents that are no exact copies."""
+    both = pc.and_(pc.is_in(batch["id"], value_set=known), pc.is_in(batch["kept"], value_set=known))
+    for row in batch.filter(pc.and_(both, pc.less(batch["similarity"], 1.0))).to_pylist():
+        yield row["similarity"], row["id"], row["kept"]
+
+
+def _examples(folder: Path, pairs: list[Pair]) -> Iterator[Copy]:
+    """The pairs with their texts."""
+    texts = _texts(folder, {one for pair in pairs for one in pair[1:]})
+    for similarity, removed, kept in pairs:
         if removed in texts and kept in texts:
             (removed_url, one), (kept_url, other) = texts[removed], texts[kept]
-            parts, kept_parts = _compared(one, other)
+            parts, kept_parts = differences(one, other)
             yield Copy(similarity, removed_url, parts, kept_url, kept_parts)
 
 
 def _texts(folder: Path, wanted: set[str]) -> dict[str, tuple[str, str]]:
     """URL and text of some documents, by id."""
-    found: dict[str, tuple[str, str]] = {}
+    return {
+        one["id"]: (_text(one.get("url")), _text(one.get("text")))
+        for one in (_documents(folder) if wanted else ())
+        if one.get("id") in wanted
+    }
+
+
+def _documents(folder: Path) -> Iterator[dict[str, Any]]:
+    """The first documents, as far as they can be read."""
     try:
         documents = (one for path in sorted(folder.glob("*.jsonl.zst")) for one in good_lines(path))
-        for document in islice(documents, MAX_DOCUMENTS):
-            if document.get("id") in wanted:
-                found[document["id"]] = (_text(document.get("url")), _text(document.get("text")))
+        yield from islice(documents, MAX_DOCUMENTS)
     except UNREADABLE:
-        return found
-    return found
-
-
-def _compared(one: str, other: str) -> tuple[Parts, Parts]:
-    """Both texts, word by word, from shortly before their first difference."""
-    words: list[list[str]] = [re.findall(r"\S+\s*", text)[:COMPARED] for text in (one, other)]
-    blocks = SequenceMatcher(a=words[0], b=words[1], autojunk=False).get_opcodes()
-    first = next((block for block in blocks if block[0] != "equal"), blocks[0] if blocks else None)
-    start = max(0, first[1] - BEFORE) if first else 0
-    return (
-        _cut([(words[0][a:b], kind) for kind, a, b, _, _ in blocks], start),
-        _cut([(words[1][c:d], kind) for kind, _, _, c, d in blocks], start),
-    )
-
-
-def _cut(blocks: list[tuple[list[str], str]], start: int) -> Parts:
-    """``SHOWN`` words from ``start`` on."""
-    parts: list[tuple[str, bool]] = [("… ", False)] if start else []
-    position = 0
-    for words, kind in blocks:
-        shown = words[max(0, start - position) : max(0, start + SHOWN - position)]
-        position += len(words)
-        if shown:
-            parts.append(("".join(shown), kind != "equal"))
-    return (*parts, ("…", False)) if position > start + SHOWN else tuple(parts)
+        return
 
 
 def _text(value: Any) -> str:
