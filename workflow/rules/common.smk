@@ -16,7 +16,7 @@ from web2gpt.config.load import load_config, read_yaml
 from web2gpt.config.overrides import with_types
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS
-from web2gpt.errors import ConfigError
+from web2gpt.errors import ConfigError, of_the_system
 
 ENVIRONMENT = "../../envs/web2gpt.yaml"
 
@@ -344,10 +344,15 @@ def hold(*folders):
         if not any(file.startswith(f"{folder}/") for file in written):
             continue
         path = Path(folder, "work/workflow.lock")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("a")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("a")
+        except OSError as error:
+            stop(f"{folder}: results cannot be written there; {of_the_system(error) or error}")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stop(f"{folder}: another Snakemake is at work here; wait until it ends, or stop it.")
+        except OSError:  # a file system without locks: jobs are kept apart by their leases alone
+            continue
         HELD.append(lock)
