@@ -61,7 +61,7 @@ class Fetch(Settings):
     proxies: bool = Field(
         True, description="use the proxies that http_proxy, https_proxy and no_proxy name"
     )
-    warc_level: int = Field(3, ge=1, le=9, description="gzip level of the archive")
+    warc_level: int = Field(3, ge=0, le=3, description="gzip level of the archive, as igzip counts")
 
     @field_validator("allow_networks")
     @classmethod

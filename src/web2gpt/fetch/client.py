@@ -137,22 +137,23 @@ class Client:
         """
         answer = _Answer(url)
         try:
-            async with asyncio.timeout(seconds):
-                await self._run(answer, wanted)
+            await self._run(answer, wanted, asyncio.get_running_loop().time() + seconds)
         except CAUGHT as error:
             return answer.exchange(classify(error))
         return answer.exchange()
 
-    async def _run(self, answer: _Answer, wanted: Wanted) -> None:
+    async def _run(self, answer: _Answer, wanted: Wanted, deadline: float) -> None:
         target = URL(answer.url, encoded=True)
         proxy = self._proxies.for_url(target)
         self._check_host(target, is_resolved_here=proxy is None)
         settings = self._settings
         options = proxy.options(target.scheme) if proxy else {}
         asking = self._session.get(target, allow_redirects=False, **options)
-        async with asyncio.timeout(settings.connect_timeout + settings.first_byte_timeout) as head:
+        head = asyncio.get_running_loop().time()
+        head += settings.connect_timeout + settings.first_byte_timeout
+        async with asyncio.timeout_at(min(head, deadline)) as limit:
             async with asking as response:
-                head.reschedule(None)
+                limit.reschedule(deadline)
                 _note_head(answer, response)
                 if proxy is not None:
                     answer.address = None  # known to the proxy alone

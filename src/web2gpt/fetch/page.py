@@ -8,8 +8,8 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -37,8 +37,8 @@ class Budget:
         self.left = seconds
         self.spent = 0.0
 
-    @asynccontextmanager
-    async def spend(self) -> AsyncIterator[None]:
+    @contextmanager
+    def spend(self) -> Iterator[None]:
         start = time.monotonic()
         try:
             yield
@@ -151,8 +151,9 @@ class PageFetcher:
     async def _persist(self, url: str, wanted: Wanted, budget: Budget) -> Exchange:
         """Request ``url``, again if the failure may pass and the budget allows."""
         for attempt in range(self._settings.retries + 1):
-            async with self._host(url).turn(), budget.spend():
-                exchange = await self._client.get(url, wanted, max(budget.left, 0.001))
+            async with self._host(url).turn():
+                with budget.spend():
+                    exchange = await self._client.get(url, wanted, max(budget.left, 0.001))
             may_pass = exchange.failure.may_pass if exchange.failure else False
             if not (may_pass or exchange.status in STATUS_MAY_PASS) or budget.left <= 0:
                 break

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import deflate
 from fastwarc.warc import WarcRecord
+from isal import isal_zlib
 
 from web2gpt.errors import InputError
-from web2gpt.io.content import ContentError, decode_content
+from web2gpt.io.content import GZIP, ContentError, decode_content
 from web2gpt.io.warc_blocks import Block, Damage, read_blocks
 
 Fields = Sequence[tuple[str, str]]
@@ -63,7 +63,7 @@ def new_record_id() -> str:
 
 def warc_date(moment: datetime) -> str:
     """``moment`` as WARC-Date has it, in UTC, to the microsecond."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def digest(content: bytes) -> str:
@@ -74,11 +74,12 @@ def digest(content: bytes) -> str:
 
 
 def record(fields: Mapping[str, str], block: bytes, level: int) -> bytes:
-    """One record as one gzip member; ``fields`` begin with WARC-Type and lack Content-Length."""
+    """One record as one gzip member; ``fields`` begin with WARC-Type and lack Content-Length.
+    ``level`` is igzip's, 0 to 3."""
     named = {**fields, "WARC-Block-Digest": digest(block), "Content-Length": str(len(block))}
     head = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in named.items())
     content = b"".join((b"WARC/1.1\r\n", head.encode(), b"\r\n", block, b"\r\n\r\n"))
-    return bytes(deflate.gzip_compress(content, level))
+    return isal_zlib.compress(content, level, GZIP)
 
 
 def warcinfo(filename: str, about: Mapping[str, str], level: int) -> bytes:
