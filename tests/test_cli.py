@@ -12,6 +12,7 @@ import pytest
 from tests.commands import COMMANDS, command_named
 from typer.testing import CliRunner
 
+from web2gpt import __version__
 from web2gpt.cli import app
 
 each_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -142,6 +143,11 @@ def read_terminal(terminal: int) -> bytes:
         return os.read(terminal, 1 << 16)
     except OSError:
         return b""
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.output == f"web2gpt {__version__}\n"
 
 
 def test_facts_can_be_had_as_json() -> None:

@@ -6,10 +6,11 @@ and ready to be carried on, 130 interrupted from the keyboard.
 
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from web2gpt import __version__
 from web2gpt.checkpoint.command import checkpoint, merge_checkpoint
 from web2gpt.clean.command import clean, decontaminate
 from web2gpt.config import command as config
@@ -38,36 +39,55 @@ def serve_folder(folder: Path) -> ServedFolder:
 
 app = typer.Typer(
     name="web2gpt",
-    help="From a list of URLs to a trained GPT-2. Each command is one stage of the workflow.",
     epilog="Exit codes: 0 done; 1 a fault, which the message explains; 2 wrong arguments; "
     "75 stopped on request, to be carried on; 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(config.app, name="config")
-app.add_typer(dedup.app)
-app.command()(demo)
-app.command()(urls)
-app.command()(merge)
-app.command()(statistics)
-app.add_typer(tokens.app, name="tokens")
-app.command()(tokens.tokenizer)
-app.command()(tokens.tokenize)
-app.command()(tokens.index)
-app.command()(report)
-app.command()(watch)
-app.command()(compare)
-app.command()(extract)
-app.command()(clean)
-app.add_typer(decontaminate, name="decontaminate")
-app.command("fetch")(fetch_command(serve_folder))
-app.command()(manifest)
-app.command()(merge_checkpoint)
-app.add_typer(checkpoint, name="checkpoint")
-app.command()(sample)
-app.command()(evaluate)
-app.command()(train)
-app.command()(estimate)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"web2gpt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="print the version"),
+    ] = False,
+) -> None:
+    """From a list of URLs to a trained GPT-2. Each command is one stage of the workflow."""
+
+
+DATA, TOKENS, TRAINING, RUNS = "Data", "Tokens", "Training and models", "Runs"
+
+app.command(rich_help_panel=DATA)(demo)
+app.command(rich_help_panel=DATA)(urls)
+app.command("fetch", rich_help_panel=DATA)(fetch_command(serve_folder))
+app.command(rich_help_panel=DATA)(extract)
+app.add_typer(dedup.app, rich_help_panel=DATA)
+app.command(rich_help_panel=DATA)(clean)
+app.add_typer(decontaminate, name="decontaminate", rich_help_panel=DATA)
+app.command(rich_help_panel=DATA)(merge)
+app.command(rich_help_panel=DATA)(statistics)
+app.command(rich_help_panel=TOKENS)(tokens.tokenizer)
+app.command(rich_help_panel=TOKENS)(tokens.tokenize)
+app.command(rich_help_panel=TOKENS)(tokens.index)
+app.add_typer(tokens.app, name="tokens", rich_help_panel=TOKENS)
+app.command(rich_help_panel=TRAINING)(estimate)
+app.command(rich_help_panel=TRAINING)(train)
+app.command(rich_help_panel=TRAINING)(merge_checkpoint)
+app.add_typer(checkpoint, name="checkpoint", rich_help_panel=TRAINING)
+app.command(rich_help_panel=TRAINING)(sample)
+app.command(rich_help_panel=TRAINING)(evaluate)
+app.add_typer(config.app, name="config", rich_help_panel=RUNS)
+app.command(rich_help_panel=RUNS)(report)
+app.command(rich_help_panel=RUNS)(watch)
+app.command(rich_help_panel=RUNS)(compare)
+app.command(rich_help_panel=RUNS)(manifest)
 
 
 def main() -> None:
