@@ -65,11 +65,12 @@ def test_damaged_ones_are_set_aside_and_told(tmp_path: Path) -> None:
     for step in (8, 12):
         damaged(saved(own, step))
     (own / step_folder(16)).mkdir()
+    (own / step_folder(20)).write_text("no folder")
     start, said = choose(own)
-    assert start == Start(whole, whole=True) and len(said) == 3
+    assert start == Start(whole, whole=True) and len(said) == 4
     assert all("An older one is taken." in line for line in said)
     assert sorted(path.name for path in own.iterdir() if path.name.startswith("damaged-")) == [
-        f"damaged-{step_folder(step)}" for step in (8, 12, 16)
+        f"damaged-{step_folder(step)}" for step in (8, 12, 16, 20)
     ]
 
 

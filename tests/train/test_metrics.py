@@ -32,6 +32,19 @@ def test_rows_after_the_checkpoint_are_dropped_on_resume(tmp_path: Path) -> None
     assert len(list((tmp_path / CURVES).iterdir())) == 1
 
 
+@pytest.mark.parametrize(
+    "rest", [b"\x00" * 90, b"\x00\n" * 9, b"\xff\n", b'{"step":', b"5\n", b"{}\n"]
+)
+def test_what_a_power_cut_left_after_the_last_checkpoint_is_dropped(
+    tmp_path: Path, rest: bytes
+) -> None:
+    (tmp_path / ROWS).write_bytes(b'{"step":1,"loss":2.0,"time":1.0}\n' + rest)
+    metrics = Metrics(tmp_path, 1)
+    metrics.add({"step": 2, "loss": 1.5})
+    metrics.close()
+    assert [row["step"] for row in read_rows(tmp_path / ROWS)] == [1, 2]
+
+
 def test_tensorboard_has_the_same_numbers(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, 0)
     metrics.add({"step": 1, "loss": 5.5, "lr": 1e-3})

@@ -144,7 +144,7 @@ class Index:
         path = folder / INDEX
         try:
             value = read_json(path)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(f"{path}: no such file; {folder} is not a checkpoint.") from error
         except ValueError as error:
             raise InputError(f"{path}: not JSON ({error}); take another checkpoint.") from error

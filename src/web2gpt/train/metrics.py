@@ -10,6 +10,7 @@ import errno
 import os
 import shutil
 import time
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,24 @@ class Metrics:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a metrics.jsonl; a last line that a kill cut short is left out."""
+    """The rows of a metrics.jsonl, up to the first that is none.
+
+    A kill or a power cut leaves such at the end only, after the last checkpoint's rows.
+    """
     if not path.exists():
         return []
-    complete = path.read_bytes().rpartition(b"\n")[0]
-    return [orjson.loads(line) for line in complete.splitlines()]
+    return list(takewhile(_is_row, map(_parsed, path.read_bytes().splitlines(keepends=True))))
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return orjson.loads(line) if line.endswith(b"\n") else None
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("step"), int)
 
 
 def _line(row: Row) -> bytes:
