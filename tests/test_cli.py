@@ -154,3 +154,17 @@ def test_facts_can_be_had_as_json() -> None:
     config = Path(__file__).parents[1] / "config.yaml"
     result = CliRunner().invoke(app, ["config", "show", str(config), "--json"])
     assert '"n_layer": 4' in result.output
+
+
+def test_a_terminal_that_cannot_show_a_letter_is_no_fault(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    source = "input: [{name: a, kind: jsonl, paths: [a.jsonl]}]"
+    file.write_text(f'{source}\nsample: {{prompts: ["caf\u00e9"]}}\n', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "web2gpt.cli", "config", "show", str(file)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert rb"caf\xe9" in done.stdout

@@ -5,6 +5,7 @@ and ready to be carried on, 130 interrupted from the keyboard.
 """
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -92,6 +93,8 @@ app.command(rich_help_panel=RUNS)(manifest)
 
 def main() -> None:
     """Run a command; a fault that the user can mend is one message, without a traceback."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that cannot show a letter is no fault
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except Web2gptError as error:

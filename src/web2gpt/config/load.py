@@ -101,7 +101,8 @@ def _explain(kind: type[BaseModel], detail: ErrorDetails) -> str:
             return f"{key}: {message}" if key else message
         case _:
             value = SHORT.repr(detail["input"])
-            return f"{key}: {value} is not allowed: {message[0].lower()}{message[1:]}"
+            name = key or "settings"
+            return f"{name}: {value} is not allowed: {message[0].lower()}{message[1:]}"
 
 
 def _follows(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
