@@ -140,3 +140,24 @@ def test_a_tokenizer_that_is_not_its_manifests_is_refused(
     path.write_text(path.read_text() + "\n")
     with pytest.raises(InputError, match="run tokenizer again"):
         Vocabulary.load(path)
+
+
+@pytest.mark.parametrize("other", ["{", "[]", "5", "{}"])
+def test_anothers_manifest_beside_a_tokenizer_is_passed_over(
+    make_corpus: Callable[..., Path], texts: list[str], train: Callable[..., Path], other: str
+) -> None:
+    path = train(make_corpus(texts))
+    path.with_name("manifest.json").write_text(other)
+    assert Vocabulary.load(path).size == 300
+
+
+def test_ids_that_no_bin_can_hold_are_refused(
+    make_corpus: Callable[..., Path], texts: list[str], train: Callable[..., Path]
+) -> None:
+    content = (
+        train(make_corpus(texts))
+        .read_text()
+        .replace('"vocab": {', '"vocab": {"beyond": 2147483647,')
+    )
+    with pytest.raises(InputError, match="has the id 2,147,483,647"):
+        Vocabulary.of(content.encode(), path=Path("tokenizer.json"))

@@ -45,6 +45,27 @@ def test_ids_are_those_of_tokenizers(tokenizer: Path, texts: list[str]) -> None:
     encoder.check([*texts, *HOSTILE])
 
 
+def test_added_tokens_of_plain_text_are_left_to_tokenizers(
+    tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tokenizers.Tokenizer.from_file(str(tokenizer))
+    made.add_tokens(["  ", "naïve"])
+    made.save(str(tokenizer))
+    tokenizer.with_name("manifest.json").unlink()
+    encoder = Encoder(tokenizer, Vocabulary.load(tokenizer))
+    assert encoder.name == "tokenizers"
+    assert "without fastokens (added tokens that are plain text)" in capsys.readouterr().err
+    assert encoder.encode(["so naïve  "])[0][-2:].tolist() == [301, 300]
+
+
+def test_a_tokenizer_that_cannot_encode_every_text_stops_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    model = tokenizers.models.WordLevel({"known": 0, "<|endoftext|>": 1}, unk_token="[UNK]")
+    tokenizers.Tokenizer(model).save(str(path))
+    with pytest.raises(InputError, match="cannot encode every text"):
+        Encoder(path, Vocabulary.load(path)).encode(["unknown"])
+
+
 def test_end_of_text_written_in_a_text_is_text(
     tokenizer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

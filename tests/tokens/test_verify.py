@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from web2gpt.errors import InputError
+from web2gpt.tokens.show import show_dataset
 from web2gpt.tokens.verify import verify_dataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
@@ -77,3 +78,21 @@ def test_sequence_modes_at_the_end_of_an_idx_are_passed_over(
     idx = make_pair("data", DOCUMENTS).with_suffix(".idx")
     idx.write_bytes(idx.read_bytes() + b"\0\0\0")
     assert len(verify_dataset(idx)) == 3
+
+
+@pytest.mark.parametrize(
+    ("offset", "content"),
+    [
+        (18, struct.pack("<Q", 2**64 - 1)),
+        (26, struct.pack("<Q", 2**62)),
+        (LENGTHS, struct.pack("<i", 2**31 - 1)),
+        (POINTERS + 8, struct.pack("<q", -6)),
+    ],
+)
+def test_a_damaged_pair_is_not_shown(
+    make_pair: Callable[..., Path], offset: int, content: bytes
+) -> None:
+    prefix = make_pair("data", DOCUMENTS)
+    patch(prefix.with_suffix(".idx"), offset, content)
+    with pytest.raises(InputError):
+        show_dataset(prefix, tokenizer=None, documents=None, chosen=[0], offset=0, length=9)

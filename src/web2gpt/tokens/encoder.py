@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from web2gpt.errors import InputError
 from web2gpt.tokens.vocabulary import Vocabulary, parse_tokenizer
@@ -76,7 +77,13 @@ def reference_encoder(content: bytes, path: Path) -> BatchEncoder:
     tokenizer = parse_tokenizer(content, path)
 
     def encode(texts: Sequence[str]) -> tuple[Ids, Offsets]:
-        encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        try:
+            encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library raises no narrower one
+            raise InputError(
+                f"{path}: cannot encode every text ({error}); name a byte-level tokenizer, or "
+                "train one."
+            ) from error
         ids = [np.array(encoding.ids, np.uint32) for encoding in encodings]
         offsets = np.zeros(len(ids) + 1, np.int64)
         np.cumsum([len(part) for part in ids], out=offsets[1:])
@@ -90,6 +97,10 @@ def fast_encoder(content: bytes) -> BatchEncoder | None:
     try:
         import fastokens
     except ImportError:
+        return None
+    added = orjson.loads(content).get("added_tokens", ())
+    if not all(token.get("special") for token in added):
+        print("tokenize: without fastokens (added tokens that are plain text)", file=sys.stderr)
         return None
     try:
         tokenizer = fastokens.Tokenizer.from_json_str(content.decode())

@@ -8,7 +8,7 @@ import numpy as np
 
 from web2gpt.errors import InputError
 from web2gpt.tokens.documents import DocumentNames
-from web2gpt.tokens.indexed import IndexedDataset, prefix_of
+from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.verify import verify_dataset
 from web2gpt.tokens.vocabulary import Vocabulary, parse_tokenizer
 
@@ -30,8 +30,11 @@ def show_dataset(
     offset: int,
     length: int,
 ) -> None:
-    """Print sizes, and ``length`` tokens from ``offset`` on of each chosen document."""
-    data = IndexedDataset(prefix_of(prefix))
+    """Print sizes, and ``length`` tokens from ``offset`` on of each chosen document.
+
+    Raises ``InputError`` for a damaged pair, whose offsets may lead anywhere.
+    """
+    data = verify_dataset(prefix)
     print(f"{data.prefix}: {_sizes(data)}")
     print(f"lengths: {_lengths(data)}")
     decode = parse_tokenizer(tokenizer.read_bytes(), tokenizer).decode if tokenizer else None

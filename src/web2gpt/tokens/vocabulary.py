@@ -16,6 +16,7 @@ import tokenizers
 from web2gpt.errors import InputError
 
 END_OF_TEXT = "<|endoftext|>"
+LARGEST_ID = np.iinfo(np.int32).max - 1  # the vocabulary's size is an int32 too
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,15 @@ class Vocabulary:
                 f"{path}: has no token {name!r} to end a document with; name the one it has "
                 "for this with tokenizer.eod, such as tokenizer.eod: '</s>'."
             )
+        largest = max(ids.values())
+        if largest > LARGEST_ID:
+            raise InputError(
+                f"{path}: has the id {largest:,}; .bin holds ids up to {LARGEST_ID:,}. The file is "
+                "damaged: get it again."
+            )
         added = sorted(tokenizer.get_added_tokens_decoder().items())
         special = {token.content: number for number, token in added if token.special}
-        return cls(max(ids.values()) + 1, name, ids[name], special, digest_bytes(content))
+        return cls(largest + 1, name, ids[name], special, digest_bytes(content))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -60,11 +67,11 @@ class Vocabulary:
             raise InputError(f"{path}: no such file; run the stage tokenizer first.")
         content = path.read_bytes()
         manifest = path.with_name("manifest.json")
-        said = orjson.loads(manifest.read_bytes()) if manifest.is_file() else {}
+        said = _manifest(manifest)
         if "end_of_document" not in said:
             return cls.of(content, path=path)
         digest = digest_bytes(content)
-        if said["blake2b"] != digest:
+        if said.get("blake2b") != digest:
             raise InputError(
                 f"{path}: not the file that {manifest} describes; run tokenizer again."
             )
@@ -84,6 +91,15 @@ class Vocabulary:
             "dtype": self.dtype.name,
             "blake2b": self.digest,
         }
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """What lies beside a tokenizer under the manifest's name; empty if it is something else."""
+    try:
+        said = orjson.loads(path.read_bytes()) if path.is_file() else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def parse_tokenizer(content: bytes, path: Path) -> Any:
