@@ -75,6 +75,34 @@ def test_without_weights_sources_are_seen_by_size_and_split_alike(
     assert sum(source["share"]["requested"] for source in read) == pytest.approx(1)
 
 
+def test_documents_without_a_source_stand_under_the_datasets_name(
+    make_pair: MakePair, build: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "documents.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"source": ["a", None, "b", None, None] * 10}), path)
+    manifest = build([("corpus", make_pair("data", documents(0, 50)))], sources=path, split="1")
+    read = read_json(manifest)["sources"]
+    assert [(one["name"], one["documents"]) for one in read] == [
+        ("a", 10),
+        ("corpus", 30),
+        ("b", 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    "columns", [None, {"row": [1] * 50}, {"source": ["a"] * 50, "held_out": ["x"] * 50}]
+)
+def test_what_is_no_table_of_documents_is_refused(
+    make_pair: MakePair, build: Callable[..., Path], tmp_path: Path, columns: Any
+) -> None:
+    path = tmp_path / "documents.parquet"
+    path.write_bytes(b"no")
+    if columns:
+        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    with pytest.raises(InputError, match="not what tokenize writes"):
+        build([("corpus", make_pair("data", documents(0, 50)))], sources=path)
+
+
 @pytest.mark.parametrize("order", ["stable", "megatron"])
 def test_weights_decide_the_shares_of_sources_and_datasets(
     make_pair: MakePair, build: Callable[..., Path], tmp_path: Path, order: str

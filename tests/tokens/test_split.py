@@ -26,7 +26,7 @@ def test_shares() -> None:
     assert split_shares(" 1 , 0, 1") == (0.5, 0.0, 0.5)
 
 
-@pytest.mark.parametrize("split", ["", "a,b", "1,2,3,4", "0,0", "-1,2", "1,,2"])
+@pytest.mark.parametrize("split", ["", "a,b", "1,2,3,4", "0,0", "-1,2", "1,,2", "9" * 400])
 def test_what_is_no_split_is_refused(split: str) -> None:
     with pytest.raises(ValueError, match="949,50,1"):
         Index(split=split)

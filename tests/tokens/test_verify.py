@@ -96,3 +96,12 @@ def test_a_damaged_pair_is_not_shown(
     patch(prefix.with_suffix(".idx"), offset, content)
     with pytest.raises(InputError):
         show_dataset(prefix, tokenizer=None, documents=None, chosen=[0], offset=0, length=9)
+
+
+@pytest.mark.parametrize("token", [-1, 2**40])
+def test_ids_that_no_tokenizer_has_are_told(
+    make_pair: Callable[..., Path], tokenizer: Path, token: int
+) -> None:
+    prefix = make_pair("odd", [[1, token]], 5)
+    with pytest.raises(InputError, match="cannot decode"):
+        show_dataset(prefix, tokenizer=tokenizer, documents=None, chosen=[0], offset=0, length=9)

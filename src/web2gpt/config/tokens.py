@@ -56,7 +56,8 @@ class Index(Settings):
     def _split_has_shares(cls, value: str) -> str:
         number = r"(\d+\.?\d*|\.\d+)"
         shares = re.fullmatch(rf"\s*{number}(\s*[,/]\s*{number}){{0,2}}\s*", value)
-        if not shares or not any(float(share) for share in re.split("[,/]", value)):
+        total = sum(map(float, re.split("[,/]", value))) if shares else 0.0
+        if not 0 < total < float("inf"):
             raise ValueError(
                 f"split = {value!r} is not one to three shares such as '949,50,1', not all zero"
             )

@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.atomic import atomic_write, write_json
+from web2gpt.io.made import made_by
 from web2gpt.tokens.indexed import CHUNK, IndexedDataset, bin_path, idx_path, prefix_of, write_idx
 from web2gpt.tokens.parts import SCHEMA
 from web2gpt.tokens.provenance import manifest_path, merged_manifest
@@ -104,7 +105,9 @@ def _merge_documents(
         pyarrow.parquet.ParquetWriter(target, SCHEMA, compression="zstd") as writer,
     ):
         for data, path in zip(datasets, paths, strict=True):
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with made_by("tokenize", path):
+                opened = pyarrow.parquet.ParquetFile(path)
+            with opened as file:
                 if file.metadata.num_rows != len(data):
                     raise InputError(
                         f"{path}: {file.metadata.num_rows:,} rows, but {data.idx} has "

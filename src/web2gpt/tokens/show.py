@@ -1,6 +1,6 @@
 """Print what an indexed dataset holds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def show_dataset(
     data = verify_dataset(prefix)
     print(f"{data.prefix}: {_sizes(data)}")
     print(f"lengths: {_lengths(data)}")
-    decode = parse_tokenizer(tokenizer.read_bytes(), tokenizer).decode if tokenizer else None
+    decode = _decoder(tokenizer) if tokenizer else None
     names = DocumentNames(documents) if documents else None
     for number in chosen:
         if number >= len(data):
@@ -45,7 +45,23 @@ def show_dataset(
         ids = data.get(number, offset, length).tolist()
         print(f"\ndocument {number:,}, {data.lengths[number]:,} tokens", end="")
         print(f", {names.describe(number)}" if names else "")
-        print(decode(ids, skip_special_tokens=False) if decode else " ".join(map(str, ids)))
+        print(decode(ids) if decode else " ".join(map(str, ids)))
+
+
+def _decoder(path: Path) -> Callable[[list[int]], str]:
+    """From ids to text. Raises ``InputError`` for ids that no tokenizer has."""
+    tokenizer = parse_tokenizer(path.read_bytes(), path)
+
+    def decode(ids: list[int]) -> str:
+        try:
+            return str(tokenizer.decode(ids, skip_special_tokens=False))
+        except OverflowError as error:
+            raise InputError(
+                f"{path}: cannot decode {min(ids)} to {max(ids)}; name the tokenizer that the "
+                "ids were made with."
+            ) from error
+
+    return decode
 
 
 def _sizes(data: IndexedDataset) -> str:

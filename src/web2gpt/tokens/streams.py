@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow
 import pyarrow.parquet
 
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.checksums import checksum
+from web2gpt.io.made import made_by
 from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
@@ -151,31 +153,38 @@ def scan_dataset(dataset: NamedDataset, vocabulary: Vocabulary) -> dict[str, Any
 
 
 def _by_source(dataset: NamedDataset) -> dict[str, Array]:
-    """The dataset's documents by source, in the order in which sources first appear."""
+    """The dataset's documents by source, in the order in which sources first appear; those without
+    one stand under the dataset's name."""
     numbers = dataset.numbers
     if dataset.sources is None:
         return {dataset.name: numbers}
-    encoded = _column(dataset, dataset.sources, "source").dictionary_encode()
+    column = _column(dataset, dataset.sources, "source", pyarrow.string())
+    encoded = column.fill_null(dataset.name).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     names = encoded.dictionary.to_pylist()
     if len(names) <= 1:
-        return {names[0] if names and names[0] else dataset.name: numbers}
+        return {names[0] if names else dataset.name: numbers}
     return {name: numbers[codes == code] for code, name in enumerate(names)}
 
 
 def _held_out(dataset: NamedDataset) -> Array:
     """[documents of the dataset]; none where documents.parquet has no such column."""
     path = dataset.sources
-    if path is None or "held_out" not in pyarrow.parquet.read_schema(path).names:
+    if path is None:
         return np.zeros(len(dataset.data), bool)
-    column = _column(dataset, path, "held_out").fill_null(False)
-    flags: Array = column.to_numpy(zero_copy_only=False)
-    return flags.astype(bool)
+    with made_by("tokenize", path):
+        names = pyarrow.parquet.read_schema(path).names
+    if "held_out" not in names:
+        return np.zeros(len(dataset.data), bool)
+    column = _column(dataset, path, "held_out", pyarrow.bool_())
+    flags: Array = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return flags
 
 
-def _column(dataset: NamedDataset, path: Path, name: str) -> Any:
+def _column(dataset: NamedDataset, path: Path, name: str, kind: pyarrow.DataType) -> Any:
     """A column of documents.parquet. Raises ``InputError`` if it is of another dataset."""
-    column = pyarrow.parquet.read_table(path, columns=[name])[name]
+    with made_by("tokenize", path):
+        column = pyarrow.parquet.read_table(path, columns=[name])[name].cast(kind)
     if len(column) != len(dataset.data):
         raise InputError(
             f"{path}: {len(column):,} rows, but {dataset.data.idx} has {len(dataset.data):,} "
