@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cluster.conftest import over_two_nodes
 from tests.cluster.project import OnSlurm
 from tests.cluster.slurm import Cluster
 from tests.workflow.project import REPOSITORY, Project
-from zstandard import ZstdDecompressor
 
 pytestmark = pytest.mark.cluster
 SAME = (
@@ -59,14 +57,33 @@ def test_the_demo_and_both_layouts(cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_shards_go_in_as_arrays(cluster: Cluster, tmp_path: Path, local: Project) -> None:
-    """Twelve shards; the data stages only."""
-    config = over_two_nodes(tmp_path)
-    config["data"]["shards"] = 12
-    project = OnSlurm(cluster, tmp_path, config)
-    said = project.succeed("merge")
-    assert said.count("Submitted array job") >= 5
-    assert documents(project) == documents(local)
+def test_shards_go_in_as_one_array_though_the_first_takes_longest(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    config = {
+        "data": {"name": "small", "shards": 6},
+        "run": {"name": "small"},
+        "input": [{"name": "lines", "kind": "jsonl", "paths": ["lines"], "keys": {"id": "id"}}],
+    }
+    here, there = Project(tmp_path / "here", config), OnSlurm(cluster, tmp_path / "there", config)
+    for project in (here, there):
+        write_lines(project.folder / "lines")
+    here.succeed("extract")
+    assert there.succeed("extract").count("Submitted array job") == 1
+    documents = ("results/data/small/documents/*",)
+    assert len(there.bytes_of(*documents)) == 6
+    assert there.bytes_of(*documents) == here.bytes_of(*documents)
+
+
+def write_lines(folder: Path) -> None:
+    """Six files of documents, the first of them with a thousand times as many."""
+    folder.mkdir()
+    for number in range(6):
+        lines = [
+            json.dumps({"id": f"{number}-{line}", "text": f"Document {line} of file {number}."})
+            for line in range(50_000 if number == 0 else 50)
+        ]
+        (folder / f"{number}.jsonl").write_text("\n".join(lines))
 
 
 def test_the_profile_of_one_machine_is_refused(prepared: OnSlurm) -> None:
@@ -93,15 +110,6 @@ def losses(project: Project, run: str) -> list[Any]:
     found = [(record["step"], record["loss"]) for record in records if "loss" in record]
     assert [step for step, _ in found] == sorted({step for step, _ in found})
     return [loss for _, loss in found]
-
-
-def documents(project: Project) -> list[str]:
-    """Ids of the corpus, in order of the alphabet."""
-    with ZstdDecompressor().stream_reader(
-        (project.folder / "results/data/small/corpus/corpus.jsonl.zst").open("rb"),
-        read_across_frames=True,
-    ) as stream:
-        return sorted(json.loads(line)["id"] for line in stream.read().splitlines())
 
 
 def nodes_of_training(project: OnSlurm) -> set[str]:
