@@ -40,12 +40,16 @@ def documents(model: Path) -> list[list[int]]:
 def index(
     model: Path, documents: list[list[int]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    root = tmp_path_factory.mktemp("run")
+    return indexed(model, documents, tmp_path_factory.mktemp("run"), split="80,20,0")
+
+
+def indexed(model: Path, documents: list[list[int]], root: Path, *, split: str) -> Path:
+    """An index of the documents; its manifest."""
     np.concatenate(documents).astype("<u2").tofile(root / "corpus.bin")
     with (root / "corpus.idx").open("wb") as file:
         write_idx(file, np.array([len(ids) for ids in documents]), np.dtype("<u2"))
     inputs = IndexInputs([("demo", root / "corpus")], {}, {}, model / "tokenizer.json")
-    settings = IndexRun(split="80,20,0", sequence_length=WINDOW, train_samples=10)
+    settings = IndexRun(split=split, sequence_length=WINDOW, train_samples=10)
     build_index(inputs, root / "index", root / "work", settings)
     return root / "index" / "manifest.json"
 
@@ -144,6 +148,18 @@ def test_an_empty_part_is_refused_with_the_way_out(
 ) -> None:
     with pytest.raises(InputError, match=r"test part holds no document; .* index\.split"):
         run(model, index, tmp_path, split="test")
+
+
+def test_a_run_that_holds_nothing_out_is_still_measured_on_texts(
+    model: Path, documents: list[list[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = indexed(model, documents, tmp_path, split="100,0,0")
+    assert run(model, whole, tmp_path / "alone") == {"window": WINDOW}
+    assert "nothing to measure" in capsys.readouterr().out
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat")
+    found = run(model, whole, tmp_path / "texts", texts=(str(text),))
+    assert set(found) == {"window", "texts"}
 
 
 def test_ids_that_the_model_does_not_have_are_refused(model: Path) -> None:

@@ -23,6 +23,10 @@ from web2gpt.model.device import prepare_device
 from web2gpt.tokens.vocabulary import END_OF_TEXT, parse_tokenizer
 
 SPLITS = ("valid", "test")
+NOTHING = (
+    "evaluate: nothing to measure: index.split holds nothing out, and neither evaluate.texts nor "
+    "evaluate.cloze names a file"
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def evaluate_model(files: EvaluateFiles, settings: Evaluate) -> None:
             opened = files.model.open(prepare_device(settings.device, settings.threads))
             write_json(draft, Evaluation(opened, settings).all(files.index))
             work.publish({draft: files.output})
-        for line in _summaries(read_json(files.output)):
+        for line in list(_summaries(read_json(files.output))) or [NOTHING]:
             print(line, flush=True)
 
 
@@ -83,14 +87,20 @@ class Evaluation:
         return result
 
     def splits(self, index: Path) -> dict[str, Any]:
-        """Parts of the index by name. ``both``: one that holds no document is left out."""
-        wanted = SPLITS if self.settings.split == "both" else (self.settings.split,)
+        """Parts of the index by name. ``both``: what is too short to be measured is left out, even
+        all, for a run may hold nothing out; a part that is asked for by name must be there."""
+        both = self.settings.split == "both"
+        wanted = SPLITS if both else (self.settings.split,)
         parts = {name: SplitDocuments.open(index, name) for name in wanted}
-        found = {name: self.split(index, name, part) for name, part in parts.items() if part}
-        if not found:
+        found = {
+            name: self.split(index, name, part)
+            for name, part in parts.items()
+            if part and (part.tokens > 1 or not both)
+        }
+        if not found and not both:
             raise InputError(
-                f"{index}: its {' and '.join(wanted)} part holds no document; give it a larger "
-                "share in index.split, or evaluate another part."
+                f"{index}: its {wanted[0]} part holds no document; give it a larger share in "
+                "index.split, or evaluate another part."
             )
         return found
 
