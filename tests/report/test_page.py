@@ -120,6 +120,16 @@ def test_the_page_says_each_alternative(page: str) -> None:
     assert all(labels)
 
 
+def test_no_restart_is_told_apart_from_not_known(folders: RunFolders) -> None:
+    starts = folders.run / "checkpoints" / "0123" / "starts.jsonl"
+    starts.write_text('{"step": 0, "time": 1.0, "estimated_bytes": 7}\n')
+    row = r"restarts, by the step they went on from</th><td>([^<]*)</td>"
+    page = render(gather(folders.data, folders.run))
+    assert re.findall(row, page) == ["none"]
+    starts.unlink()
+    assert re.findall(row, render(gather(folders.data, folders.run))) == ["—"]
+
+
 def test_light_dark_phone_and_paper_are_provided_for(page: str) -> None:
     for needed in ("prefers-color-scheme: dark", "@media print", 'name="viewport"', 'lang="en"'):
         assert needed in page
