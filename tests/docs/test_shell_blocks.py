@@ -36,11 +36,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(project: Path, text: str) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=project, check=False,
+    done = subprocess.run(["bash", "-eu", "-c", text], cwd=project, check=False,
                           env={**os.environ, "PATH": path}, capture_output=True, text=True,
                           timeout=900)  # fmt: skip
-    if done.returncode == 141 and "| head" in text:  # nobody read on
-        return
     assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
