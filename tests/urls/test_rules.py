@@ -22,6 +22,11 @@ def rules() -> Rules:
         ("ftp://bad.com/x.pdf", "malformed"),
         ("http://a", "short"),
         ("http://abc/x.pdf", "malformed"),
+        ("http://a..b.com/", "malformed"),
+        (f"http://{'a' * 64}.com/", "malformed"),
+        (f"http://{'a.' * 127}com/", "malformed"),
+        ("http://good.com/\0", "malformed"),
+        pytest.param(f"http://good.com/{'a' * 1_000_000}", "malformed", id="a megabyte"),
         ("http://bad.com/x.pdf", "domain"),
         ("http://www.deep.bad.com/", "domain"),
         ("http://images.good.com/", "domain"),
@@ -42,7 +47,8 @@ def test_the_first_rule_that_hits_decides(rules: Rules, given: str, reason: str)
     "given",
     ["http://good.com/", "http://good.com.pdf/", "http://good.com/?file=x.pdf", "http://ok.bad.com/",
      "http://notbad.com/", "http://bad.com.org/", "http://good.com/x.pdf/", "http://10.0.0.1/page",
-     "http://good.com/7z", "http://good.com/page.html", "http://good.com/a.b/c"],
+     "http://good.com/7z", "http://[2001:db8::1]:8080/", "http://me:secret@good.com:81/",
+     "http://good.com/page.html", "http://good.com/a.b/c"],
 )  # fmt: skip
 def test_what_only_looks_like_a_hit_is_kept(rules: Rules, given: str) -> None:
     assert not isinstance(rules.judge(given), Rejection)

@@ -5,7 +5,7 @@ Snakemake cannot see inside the package; it sees these numbers, and makes again 
 
 VERSIONS = {
     "demo": 2,
-    "urls": 2,
+    "urls": 3,
     "fetch": 2,
     "extract": 2,
     "dedup": 2,

@@ -22,7 +22,9 @@ from web2gpt.web.urls import domain_and_parents, parse
 ADBLOCK = re.compile(r"^(@@)?\|\|([^/^$*|]+)\^?\|?(?:\$(.*))?$")
 WHOLE_PAGES = {"all", "document", "doc", "important"}
 """Options under which an Adblock rule still means the pages of a domain."""
-PASSED_OVER = re.compile(r"^(?:[!#\[]|//|/.*/)|#[@?$%]*#|^[&?._~|/*=-]|\$|\^|\*|/")
+PASSED_OVER = re.compile(r"^(?:[!#\[]|//|/.*/)|#[@?$%]*#|^[&?._~|/*=-]|\$|\^|\*|/|\?")
+PART_OF_PAGES = re.compile(r"\S*#[@?$%]*#")  # such as example.com##.banner and its exceptions
+NOT_IN_A_NAME = re.compile(r"[/:?@\\]")
 NULL_ADDRESSES = {"0.0.0.0", "127.0.0.1", "::", "::1"}
 
 
@@ -109,7 +111,7 @@ def domains_in_line(line: str) -> Iterator[tuple[str, bool]]:
         if set(filter(None, (options or "").split(","))) <= WHOLE_PAGES and (host := _host(name)):
             yield host, bool(exception)
         return
-    if line.startswith(("!", "[")) or "##" in line:
+    if line.startswith(("!", "[")) or PART_OF_PAGES.match(line):
         return
     words = line.partition("#")[0].split()
     if len(words) > 1 and words[0] in NULL_ADDRESSES:
@@ -123,7 +125,7 @@ def domains_in_line(line: str) -> Iterator[tuple[str, bool]]:
 
 def _host(name: str) -> str | None:
     """A domain in the form that hosts have in parsed URLs; None if it is none."""
-    if "." not in name or "/" in name or ":" in name:
+    if "." not in name or NOT_IN_A_NAME.search(name):
         return None
     url = parse(f"http://{name}/")
     return url.host.rstrip(".") if url else None

@@ -2,7 +2,8 @@
 
 malformed  not an http or https URL in the WHATWG standard's eyes, or with spaces in it
 short      fewer characters than ``min_length``
-malformed  a host that cannot be public: a single label that is no address
+malformed  a host that cannot be public: a single label that is no address, a name that DNS cannot
+           hold (RFC 1035: labels of 1 to 63 characters, 253 in all)
 domain     on a list of domains, itself or a name above it
 extension  the path ends in something that is not a page
 
@@ -58,13 +59,19 @@ class Rules:
         if len(self._hosts) >= HOSTS_REMEMBERED:
             self._hosts.clear()
         theme = self._lists.listed_in(host)
-        if "." not in host.rstrip(".") and not is_address(host):
+        if not is_address(host) and not _may_be_public(host):
             self._hosts[host] = Rejection("malformed", host)
         elif theme is not None:
             self._hosts[host] = Rejection("domain", theme)
         else:
             self._hosts[host] = registered_domain(host)
         return self._hosts[host]
+
+
+def _may_be_public(host: str) -> bool:
+    name = host.removesuffix(".")
+    is_held = len(name) < 254 and all(0 < len(label) < 64 for label in name.split("."))
+    return is_held and "." in name
 
 
 def extension_of(path: str) -> str:
