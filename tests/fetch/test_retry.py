@@ -98,6 +98,20 @@ def test_killed_before_publishing_nothing_is_fetched_twice(shard, monkeypatch):
     assert len(answers(shard.files)) == 3
 
 
+def test_killed_before_publishing_a_further_round_its_answers_are_published(
+    shard, answer, monkeypatch
+):
+    shard()  # by hand: its outputs stay where they are
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkFolder, "publish", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            shard(1, busy=answer())
+    assert outcomes(shard.files)[1] == "http_503"
+    assert shard(1) == set()
+    assert outcomes(shard.files) == ["http_404", "kept", "kept", "reset", "bad_line"]
+    assert shard(1) == set()
+
+
 def test_killed_in_a_further_round_it_goes_on(shard, answer, monkeypatch):
     shard()
     delete_outputs(shard.files)

@@ -84,6 +84,19 @@ CASES = {
         sending(HEAD + b"X-Long: " + b"a" * 65536 + b"\r\n\r\n"), "header_too_large"),
     "false coding": (
         sending(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), "bad_encoding"),
+    "a coding of the transfer": (
+        sending(HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n17\r\n"
+                + gzip.compress(b"abc", mtime=0) + b"\r\n0\r\n\r\n"), "kept"),
+    "only interim answers": (
+        sending(b"HTTP/1.1 100 Continue\r\n\r\n" * 50, forever=True), "timeout"),
+    "a status of zero": (sending(b"HTTP/1.1 000 Zero\r\nContent-Length: 0\r\n\r\n"), "http_0"),
+    "a NUL in a header": (sending(HEAD + b"X: a\0b\r\n\r\nabc"), "bad_http"),
+    "two lengths": (
+        sending(HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc"), "bad_http"),
+    "a length and chunks": (
+        sending(HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        "bad_http"),
+    "an answer without a head": (sending(b"<p>hello</p>"), "bad_http"),
     "unknown coding": (
         sending(HEAD + b"Content-Encoding: lzh\r\nContent-Length: 3\r\n\r\nabc"), "bad_encoding"),
     "a picture": (sending(b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\nabc"), "not_html"),
@@ -161,6 +174,10 @@ REDIRECTS = {
     "to a file": ("file:///etc/passwd", "refused_scheme"),
     "to no URL": ("http://[", "bad_redirect"),
     "to nowhere": ("", "bad_redirect"),
+    "to no port": ("http://site.test:99999/", "bad_redirect"),
+    "to itself, by backslashes": (r"\\site.test\page", "redirect_loop"),
+    "to script": ("javascript:1", "refused_scheme"),
+    "to v4 in v6 loopback": ("http://[::ffff:7f00:1]/", "refused_address"),
     "to an unknown host": ("http://nowhere.test/", "dns"),
 }
 

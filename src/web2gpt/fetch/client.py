@@ -223,4 +223,11 @@ async def _read_aside(answer: _Answer, response: aiohttp.ClientResponse) -> None
 
 
 def _codings(response: aiohttp.ClientResponse) -> str:
-    return ", ".join(response.headers.getall("Content-Encoding", ()))
+    """What is to be undone: content codings, then those of the transfer, but for the chunks."""
+    names = [
+        name
+        for field in ("Content-Encoding", "Transfer-Encoding")
+        for value in response.headers.getall(field, ())
+        for name in value.split(",")
+    ]
+    return ", ".join(name for name in names if name.strip().lower() != "chunked")

@@ -6,6 +6,7 @@ the address. The budget counts time on the network, not time spent waiting for a
 
 import asyncio
 import random
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from web2gpt.fetch.records import archive
 from web2gpt.fetch.robots import REDIRECTS, TEXT, Robots
 from web2gpt.fetch.urllist import ListedUrl
 
+BEFORE_QUERY = re.compile(r"^[^?#]*")
 REDIRECT = frozenset((301, 302, 303, 307, 308))
 KEPT = "kept"
 
@@ -200,10 +202,15 @@ def redirect_target(exchange: Exchange) -> str | Failure:
     if not location:
         return Failure("bad_redirect")
     try:
-        url = canonical(urljoin(exchange.url, location))
+        url = canonical(urljoin(exchange.url, BEFORE_QUERY.sub(_slashes, location)))
     except ValueError:
         return Failure("bad_redirect")
     return url if url.startswith(("http://", "https://")) else Failure("refused_scheme")
+
+
+def _slashes(place: re.Match[str]) -> str:
+    """Backslashes as the standard and browsers read them in http URLs."""
+    return place[0].replace("\\", "/")
 
 
 def retry_after(exchange: Exchange) -> float | None:

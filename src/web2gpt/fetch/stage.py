@@ -31,7 +31,8 @@ def fetch_shard(files: FetchFiles, settings: Fetch, serve: ServeFolder) -> None:
     with WorkFolder(files.work, job) as work:
         earlier = Earlier.find(work.path)
         if not _is_due(earlier, settings.retry_failed):
-            if work.is_published(files.outputs):
+            is_kept_only = earlier is not None and not earlier.is_published
+            if work.is_published(files.outputs) and not is_kept_only:
                 return
             earlier = _unpublished(earlier)
         start = time.monotonic()
