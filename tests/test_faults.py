@@ -155,7 +155,7 @@ SHARD = "--rejected r --stats s --work w"
         (f"{TRAIN} --train.precision bf16 --parallel.zero 0 --train.device cpu", 1, "zero: 1"),
         (f"{TRAIN} --train.continue-from missing --train.device cpu", 1, "object"),
         ("estimate --model.n-head 3", 1, "n_embd = 128 is not a multiple of n_head = 3"),
-        ("estimate --gpu-memory 0.001", 1, "memory"),
+        ("estimate --gpu-memory 0.001", 1, "web2gpt: parallel: this layout needs"),
         ("sample --model folder", 1, "--interactive"),
         ("sample --model folder --output o --work w --temperature -1", 1, "temperature: -1"),
         ("evaluate --model folder --output o --work w", 1, "--texts"),
