@@ -58,11 +58,15 @@ class Run:
             "CXX": "/bin/false",
             "TORCH_EXTENSIONS_DIR": str(self.folder / "extensions"),
         }
+        path = [os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else []
         if faults := ",".join(filter(None, (self.planted, also))):
-            environment |= {"PYTHONPATH": str(PLANTED), "WEB2GPT_PLANTED": faults}
+            path.insert(0, str(PLANTED))
+            environment["WEB2GPT_PLANTED"] = faults
         if self.stand_ins:
-            calls = str(self.folder / "wandb.jsonl")
-            environment |= {"PYTHONPATH": str(STAND_INS), "WANDB_CALLS": calls}
+            path.insert(0, str(STAND_INS))
+            environment["WANDB_CALLS"] = str(self.folder / "wandb.jsonl")
+        if path:
+            environment["PYTHONPATH"] = os.pathsep.join(path)
 
         def limit() -> None:
             if largest_file is not None:
