@@ -298,3 +298,10 @@ def test_sources_are_weighted_all_or_none() -> None:
     assert "'wiki' is no source" in line
     (line,) = faults(config(index={"validation": ["web"]}))
     assert "none is left to train on" in line
+
+
+def test_an_evaluated_validation_set_is_one_of_the_indexs() -> None:
+    (line,) = faults(config(evaluate={"split": "valid-wiki"}))
+    assert "index.validation does not name 'wiki'" in line
+    (line,) = faults(config(evaluate={"split": "train"}))
+    assert line.startswith("evaluate.split")

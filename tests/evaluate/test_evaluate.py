@@ -209,3 +209,19 @@ def test_both_parts_are_measured_and_an_empty_one_is_left_out(
         loss, count = by_transformers(model, [token for ids in part for token in ids])
         assert result[name]["tokens"] == count
         assert result[name]["loss"] == pytest.approx(loss / count, rel=1e-6)
+
+
+def test_a_named_validation_set_is_measured_by_itself(
+    model: Path, index: Path, documents: list[list[int]], tmp_path: Path
+) -> None:
+    corpus = Path(json.loads(index.read_text())["datasets"][0]["prefix"])
+    inputs = IndexInputs([("a", corpus), ("b", corpus)], {}, {}, model / "tokenizer.json")
+    settings = IndexRun(split="1", sequence_length=WINDOW, train_samples=10, validation=("b",))
+    build_index(inputs, tmp_path / "index", tmp_path / "index-work", settings)
+    manifest = tmp_path / "index" / "manifest.json"
+    result = run(model, manifest, tmp_path / "named", split="valid-b")
+    loss, count = by_transformers(model, [token for ids in documents for token in ids])
+    assert list(result) == ["window", "valid-b"]
+    assert result["valid-b"]["loss"] == pytest.approx(loss / count, rel=1e-6)
+    with pytest.raises(InputError, match="no part 'valid-c'; it has train, valid, test, valid-b"):
+        run(model, manifest, tmp_path / "other", split="valid-c")

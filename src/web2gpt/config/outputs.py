@@ -85,8 +85,11 @@ class SampleRun(Sample):
 class Evaluate(Settings):
     """Loss and perplexity on held-out text, accuracy on the last words of passages."""
 
-    split: Literal["both", "valid", "test"] = Field(
-        "both", description="parts of the index to evaluate on, all of their tokens"
+    split: str = Field(
+        "both",
+        pattern=r"^(both|valid|test|valid-.+)$",
+        description="parts of the index to evaluate on, all of their tokens: both (valid and "
+        "test), valid, test, or valid-<name> of index.validation",
     )
     texts: tuple[str, ...] = Field(
         (), description="text or JSONL files to measure perplexity on, packed or not"

@@ -96,6 +96,15 @@ class Config(Settings):
         return self
 
     @model_validator(mode="after")
+    def _evaluated_part_is_there(self) -> "Config":
+        name = self.evaluate.split.removeprefix("valid-")
+        if name != self.evaluate.split and name not in self.index.validation:
+            raise ValueError(
+                f"evaluate.split = {self.evaluate.split}: index.validation does not name {name!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _layout_fits(self) -> "Config":
         check_layout(self.model, self.parallel, self.train)
         return self

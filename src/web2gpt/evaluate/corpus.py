@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from web2gpt.errors import InputError
 from web2gpt.io.atomic import read_json
 from web2gpt.io.made import made_by
 from web2gpt.tokens.samples import check_index
@@ -30,6 +31,9 @@ class SplitDocuments:
         with made_by("index", manifest):
             content = read_json(manifest)
             named = [(d["name"], Path(d["prefix"])) for d in content["datasets"]]
+            parts = list(content["splits"])
+        if split not in parts:
+            raise InputError(f"{manifest}: no part {split!r}; it has {', '.join(parts)}.")
         check_index(manifest, content, split, full=False)
         datasets = open_datasets(named, {})
         numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))

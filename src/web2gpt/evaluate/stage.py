@@ -191,7 +191,7 @@ class Evaluation:
 
 
 def _summaries(result: dict[str, Any]) -> Iterator[str]:
-    parts = {name: result[name] for name in SPLITS if name in result}
+    parts = {name: part for name, part in result.items() if name.startswith(SPLITS)}
     for name, part in (parts | result.get("texts", {})).items():
         bits = f", {part['bits_per_byte']:.3f} bits a byte" if "bits_per_byte" in part else ""
         adjusted = part.get("adjusted_perplexity")
