@@ -316,7 +316,7 @@ def refuse_default_profile():
         return
     here = Path(workflow.basedir, "profiles/default/profile.yaml")
     threads = workflow.resource_settings.overwrite_threads
-    given = {rule: int(str(count)) for rule, count in threads.items() if str(count).isdigit()}
+    given = {rule: getattr(count, "value", count) for rule, count in threads.items()}
     if given == read_yaml(here)["set-threads"]:
         stop(
             "these are workflow/profiles/default's threads and memory, under a cluster's executor:"
