@@ -90,6 +90,16 @@ def test_what_the_earlier_run_removed_counts_no_more(tmp_path, earlier):
     assert not deduplicate(tmp_path / "b", again, 1, **{**settings, "against": (str(alone),)}).kept
 
 
+def test_other_verdicts_of_the_earlier_run_are_seen_in_the_same_work_folder(tmp_path, earlier):
+    folder = tmp_path / "earlier"
+    shutil.copytree(earlier[0], folder)
+    again = [document(earlier[1][0]["text"], 2000)]
+    settings = {**against(folder, exactly=True), "threshold": 0.98}
+    assert deduplicate(tmp_path / "run", again, 1, **settings).kept
+    (folder / "clusters.parquet").unlink()
+    assert not deduplicate(tmp_path / "run", again, 1, **settings).kept
+
+
 def test_a_page_fetched_again_is_a_copy_of_itself(tmp_path, earlier):
     same = earlier[1][20]
     changed = {**earlier[1][21], "text": texts(1, 200, seed=12)[0]}

@@ -150,6 +150,15 @@ def earlier_signatures(wildcards):
     return [str(file) for folder in folders for file in sorted(folder.glob("*.parquet"))]
 
 
+def earlier_runs(wildcards):
+    """All that is read of earlier runs: signatures, their verdicts, and documents if named."""
+    verdicts = [Path(folder).parent / "clusters.parquet" for folder in cfg.dedup.against]
+    folders = [Path(folder) for folder in cfg.dedup.against_documents]
+    documents = [file for folder in folders for file in sorted(folder.glob("*.jsonl.zst"))]
+    found = [str(file) for file in (*verdicts, *documents) if file.exists()]
+    return earlier_signatures(wildcards) + found
+
+
 def extract_source_flags(wildcards):
     """Kind and name of a shard's source as flags of the command extract."""
     source = SHARDS[wildcards.shard]

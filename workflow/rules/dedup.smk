@@ -59,7 +59,7 @@ rule dedup_pairs:
         signatures=expand("<data>/dedup/signatures/{shard}.parquet", shard=DEDUP_SHARDS),
         documents=expand(BEFORE["dedup"], shard=DEDUP_SHARDS),
         buckets=expand("<data>/dedup/buckets/{part}.parquet", part=BUCKET_PARTS),
-        against=earlier_signatures,
+        against=earlier_runs,
         readable=f"<data>/stats/{READ_BEFORE['dedup']}.json",
     output:
         pairs="<data>/dedup/pairs.parquet",
@@ -89,6 +89,7 @@ rule dedup_clusters:
         signatures=expand("<data>/dedup/signatures/{shard}.parquet", shard=DEDUP_SHARDS),
         documents=expand(BEFORE["dedup"], shard=DEDUP_SHARDS),
         pairs="<data>/dedup/pairs.parquet",
+        against=earlier_runs,
     output:
         clusters="<data>/dedup/clusters.parquet",
     log:

@@ -57,18 +57,17 @@ class Corpus:
     def job(self, step: str, further: Sequence[Path] = ()) -> dict[str, Any]:
         """What decides the result of a step: for its work folder."""
         documents = [path for path in self.documents if path]
+        paths = (*self.files.paths, *documents, *further, *_earlier_clusters(self.settings))
         return {
             "step": step,
             "version": VERSIONS["dedup"],
             "settings": self.settings.model_dump(mode="json"),
-            "inputs": [file_states([path]) for path in (*self.files.paths, *documents, *further)],
+            "inputs": [file_states([path]) for path in paths],
         }
 
     def removed_before(self) -> polars.DataFrame:
         """The ids, as upper and lower halves, of what the earlier runs removed themselves."""
-        parts = [
-            _removed(Path(folder).parent / "clusters.parquet") for folder in self.settings.against
-        ]
+        parts = [_removed(path) for path in _earlier_clusters(self.settings)]
         return polars.concat([_halves([]), *parts])
 
 
@@ -93,6 +92,11 @@ def _earlier_documents(settings: Dedup) -> list[Path | None]:
         for file in sorted(Path(signatures).glob("*.parquet")):
             found.append(Path(folder) / f"{file.stem}.jsonl.zst" if folder else None)
     return found
+
+
+def _earlier_clusters(settings: Dedup) -> list[Path]:
+    """Where the verdicts of earlier runs stand, if they are kept."""
+    return [Path(folder).parent / "clusters.parquet" for folder in settings.against]
 
 
 def _removed(clusters: Path) -> polars.DataFrame:
