@@ -139,6 +139,7 @@ def test_a_key_like_no_other_is_told_with_all_valid_ones() -> None:
         (config(train={"micro_batch_size": 8, "global_batch_size": 12}),
          "train.global_batch_size = 12 is not a multiple of micro_batch_size 8 x data 1 = 8"),
         ({"input": [{**SOURCE, "kind": "urls"}]}, "fetch.contact: a crawl of real hosts needs"),
+        (config(sample={"prompts": []}), "sample.prompts: no prompts; give some, or an empty"),
         ({"input": [SOURCE, SOURCE]}, "input: the name 'web' stands twice"),
         ({"input": [{**SOURCE, "name": "urls"}]}, "input.0: the name 'urls' is kept"),
         ({"input": []}, "input: [] is not allowed: "),

@@ -105,6 +105,14 @@ class Config(Settings):
         return self
 
     @model_validator(mode="after")
+    def _samples_have_prompts(self) -> "Config":
+        if not self.sample.prompts and self.sample.prompts_file is None:
+            raise ValueError(
+                "sample.prompts: no prompts; give some, or an empty one ('') for text without one"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _layout_fits(self) -> "Config":
         check_layout(self.model, self.parallel, self.train)
         return self
