@@ -34,8 +34,9 @@ def require_fit(case: Case, gpu_bytes: float) -> None:
     found = proposals(case, gpu_bytes)
     way_out = "; ".join(map(str, found)) if found else "a smaller model, or more GPUs"
     raise ConfigError(
-        f"parallel: this layout needs {needed / 1e9:.1f} GB a GPU, which has {gpu_bytes / 1e9:.1f} GB. "
-        f"What fits: {way_out}. (train.memory_check: false tries it all the same.)"
+        f"parallel: this layout needs {needed / 1e9:.1f} GB a GPU, which has "
+        f"{gpu_bytes / 1e9:.1f} GB. What fits: {way_out}. "
+        "(train.memory_check: false tries it all the same.)"
     )
 
 
