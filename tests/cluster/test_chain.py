@@ -38,7 +38,23 @@ def test_training_over_two_nodes_is_that_of_one(prepared: OnSlurm, local: Projec
 
 
 @pytest.mark.long
-def test_the_demo_and_both_layouts(cluster: Cluster, tmp_path: Path) -> None:
+def test_replicas_on_two_nodes_train_as_on_one(
+    prepared: OnSlurm, local: Project, tmp_path: Path
+) -> None:
+    """data=2, a replica on each node, sharing the optimizer (ZeRO 1)."""
+    here = local.copy(tmp_path / "here")
+    layout = {"parallel": {"data": 2, "zero": 1}, "run": {**local.config["run"], "name": "data2"}}
+    shorter = {"steps": 60, "micro_batch_size": 2}
+    config = {**local.config, **layout, "train": {**local.config["train"], **shorter}}
+    for project in (here, prepared):
+        project.write_config(config)
+        project.succeed("train")
+    assert nodes_of_training(prepared) == {"n1", "n2"}
+    assert_trained_alike(prepared, here, "data2")
+
+
+@pytest.mark.long
+def test_the_demo_s_whole_chain(cluster: Cluster, tmp_path: Path) -> None:
     demo = yaml.safe_load((REPOSITORY / "config.yaml").read_text())
     demo["train"]["nodes"] = 2
     here, there = Project(tmp_path / "here", demo), OnSlurm(cluster, tmp_path / "there", demo)
@@ -47,13 +63,8 @@ def test_the_demo_and_both_layouts(cluster: Cluster, tmp_path: Path) -> None:
     same = tuple(f"results/data/demo/{pattern}" for pattern in SAME)
     assert there.bytes_of(*same) == here.bytes_of(*same)
     assert_trained_alike(there, here, "demo")
-    for project in (here, there):
-        data = {**demo, "run": {**demo["run"], "name": "data2"}, "parallel": {"data": 2}}
-        data["train"] = {**demo["train"], "micro_batch_size": 8, "steps": 40}
-        project.write_config(data)
-        project.succeed("train")
-    assert nodes_of_training(there) == {"n1", "n2"}
-    assert_trained_alike(there, here, "data2")
+    model = ("results/runs/demo/model/*", "results/runs/demo/samples/*")
+    assert there.bytes_of(*model) == here.bytes_of(*model)
 
 
 @pytest.mark.long
