@@ -110,7 +110,10 @@ def test_on_slurm(rerun: Project) -> None:
 
 
 def test_over_several_nodes_and_gpus(rerun: Project) -> None:
-    over = {"train": {"nodes": 2, "device": "cuda", "threads": 3}, "parallel": {"data": 2}}
+    over = {
+        "train": {"nodes": 2, "device": "cuda", "threads": 3, "micro_batch_size": 2},
+        "parallel": {"data": 2},
+    }
     (rerun.folder / "over.yaml").write_text(yaml.safe_dump(over))
     train = asked(rerun, "slurm", "--configfile", "config.yaml", "over.yaml")["train"]
     expected = {"nodes": 2, "tasks": 2, "mpi": "srun", "gres": "gpu:2", "cpus_per_task": 6}
