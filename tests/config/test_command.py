@@ -59,6 +59,23 @@ def test_a_missing_input_file_is_one_line_with_exit_code_1(file: Path) -> None:
     assert "input.web.paths: web.jsonl: no such file" in line
 
 
+def test_names_that_snakemake_takes_for_patterns_are_told(file: Path) -> None:
+    Path("folder").mkdir()
+    for name in ("plain {} { x } [a].txt", "a {b}.txt", "a <data>.txt", "{c,[0-9]+}.jsonl"):
+        Path("folder", name).write_text("x\n")
+    odd = '["folder/plain {} { x } [a].txt", "folder/a {b}.txt", "folder/a <data>.txt"]'
+    file.write_text(VALID.replace("web.jsonl", "folder") + f"evaluate: {{texts: {odd}}}\n")
+    done = command("config", "check", str(file))
+    assert done.returncode == 1
+    lines = done.stderr.removeprefix("web2gpt: ").splitlines()
+    assert [line.partition(" in a name")[0] for line in lines] == [
+        "evaluate.texts: folder/plain {} { x } [a].txt: Snakemake takes { x }",
+        "evaluate.texts: folder/a {b}.txt: Snakemake takes {b}",
+        "evaluate.texts: folder/a <data>.txt: Snakemake takes <data>",
+        "input.web.paths: folder/{c,[0-9]+}.jsonl: Snakemake takes {c,[0-9]+}",
+    ]
+
+
 def test_show_prints_the_resolved_configuration(file: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["config", "show", str(file)])
     assert result.exit_code == 0

@@ -1,5 +1,6 @@
 """The files that a configuration names: which belong to a source, and which are missing."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,18 +42,37 @@ def source_files(source: Source) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
+PATTERN = re.compile(r"\{\s*[.\w]+\s*(,[^{}]*)?\}|<[a-z][a-z0-9_]*>")
+"""What Snakemake takes for a wildcard or a variable in a file's name, with no way to quote it."""
+
+
 def missing_files(config: Config) -> list[str]:
-    """A line for each file that the configuration names and that is not there."""
+    """A line for each file that the configuration names and that is not there, or that has a name
+    which the workflow cannot use.
+    """
     return [
-        f"{key}: {path}: no such file or folder; correct the path or put it there"
-        for key, path in _named(config)
-        if not path.is_relative_to(DEMO) and not path.exists()
-    ] + [
-        f"input.{source.name}.paths: no {source.kind} files (*{ENDINGS[source.kind][0]} …) in "
-        f"{', '.join(source.paths)}; correct the path or put them there"
-        for source in config.input
-        if not source_files(source)
+        *(
+            f"{key}: {path}: no such file or folder; correct the path or put it there"
+            for key, path in _named(config)
+            if not path.is_relative_to(DEMO) and not path.exists()
+        ),
+        *(
+            f"input.{source.name}.paths: no {source.kind} files (*{ENDINGS[source.kind][0]} …) in "
+            f"{', '.join(source.paths)}; correct the path or put them there"
+            for source in config.input
+            if not source_files(source)
+        ),
+        *dict.fromkeys(
+            f"{key}: {path}: Snakemake takes {found[0]} in a name for a pattern; rename the file"
+            for key, path in (*_named(config), *_files(config))
+            if (found := PATTERN.search(str(path)))
+        ),
     ]
+
+
+def _files(config: Config) -> Iterator[tuple[str, Path]]:
+    for source in config.input:
+        yield from ((f"input.{source.name}.paths", file) for file in source_files(source))
 
 
 def _named(config: Config) -> Iterator[tuple[str, Path]]:
