@@ -35,6 +35,7 @@ class Cell:
     sequence: bool = False
     dropout: float = 0.0
     batch: int = 8
+    compile: str = "off"
 
     @property
     def size(self) -> int:
@@ -52,6 +53,7 @@ class Cell:
         words += [f"batch{self.batch}"] * (self.batch != 8)
         words += ["offload"] * self.offload + ["sequence"] * self.sequence
         words += ["dropout"] * bool(self.dropout)
+        words += ["compiled"] * (self.compile == "on")
         return "-".join(words)
 
     def setup(self, device: torch.device | None = None) -> Setup:
@@ -68,6 +70,7 @@ class Cell:
             global_batch_size=self.batch,
             precision=self.precision,  # type: ignore[arg-type]
             recompute=self.recompute,  # type: ignore[arg-type]
+            compile=self.compile,  # type: ignore[arg-type]
         )
         drops = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), self.dropout)
         model = MODEL.model_copy(update=drops)

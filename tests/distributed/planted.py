@@ -43,9 +43,11 @@ def _add_bias_on_every_rank(self: Any, x: Tensor) -> Tensor:
     return leave_split(F.linear(x, self.weight, self.bias), self.group)
 
 
-def _with_padding(logits: Tensor, targets: Tensor, vocab_size: int, group: TensorGroup) -> Tensor:
+def _with_padding(
+    logits: Tensor, targets: Tensor, vocab_size: int, group: TensorGroup, *rest: Any
+) -> Tensor:
     assert vocab_size == VOCAB
-    return vocabulary_cross_entropy(logits, targets, vocab_size + 1, group)
+    return vocabulary_cross_entropy(logits, targets, vocab_size + 1, group, *rest)
 
 
 def _first_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:

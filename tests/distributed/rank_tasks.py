@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,22 @@ def train(cell: Cell, fault: str = "", steps: int = STEPS) -> dict[str, Any]:
     wrong = faults(engine, steps - sum(results["skipped"]))
     engine.close()
     return results | {"valid": valid, "faults": wrong}
+
+
+def train_compiled(cell: Cell, backend: str) -> dict[str, Any]:
+    """As ``train``, with blocks and loss compiled by ``backend``; ``graphs``: how many there were.
+
+    One compiled block serves all: they must not be compiled one by one.
+    """
+    torch.compiler.reset()
+    torch._dynamo.utils.counters.clear()
+    with ExitStack() as stack:
+        stack.enter_context(patch("web2gpt.parallel.compile.BACKEND", backend))
+        stack.enter_context(patch("web2gpt.parallel.compile.missing", lambda device: ""))
+        if backend == "inductor":
+            stack.enter_context(torch._inductor.config.patch({"cpp.cxx": (None, "g++")}))
+        found = train(cell)
+    return found | {"graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
 
 
 def train_and_look_at_imports(cell: Cell, module: str) -> bool:

@@ -5,17 +5,20 @@ import torch
 import torch.nn.functional as F
 
 from web2gpt.parallel.communication import TensorGroup
-from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
+from web2gpt.parallel.cross_entropy import EAGER, Kernels, vocabulary_cross_entropy
 
 ALONE = TensorGroup()
 
 
+@pytest.mark.parametrize("kernels", [EAGER, Kernels(block=40)], ids=["one block", "blocks"])
 @pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_loss_and_gradient_are_torchs_and_padding_takes_no_part(scale: float) -> None:
+def test_loss_and_gradient_are_torchs_and_padding_takes_no_part(
+    scale: float, kernels: Kernels
+) -> None:
     torch.manual_seed(0)
     logits = (torch.randn(2, 5, 16) * scale).requires_grad_()
     targets = torch.randint(0, 11, (2, 5))
-    loss = vocabulary_cross_entropy(logits, targets, 11, ALONE)
+    loss = vocabulary_cross_entropy(logits.clone(), targets, 11, ALONE, kernels)
     loss.backward()
     found = logits.grad
     logits.grad = None
@@ -30,7 +33,7 @@ def test_loss_and_gradient_are_torchs_and_padding_takes_no_part(scale: float) ->
 def test_low_precision_logits_are_taken_to_float32() -> None:
     logits = torch.randn(3, 8, dtype=torch.bfloat16, requires_grad=True)
     targets = torch.tensor([1, 2, 3])
-    loss = vocabulary_cross_entropy(logits, targets, 8, ALONE)
+    loss = vocabulary_cross_entropy(logits.clone(), targets, 8, ALONE)
     loss.backward()
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, F.cross_entropy(logits.float(), targets))

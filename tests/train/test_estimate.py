@@ -84,7 +84,7 @@ def test_activations_are_those_of_the_literature() -> None:
 
 def test_zero_divides_the_states() -> None:
     assert state_bytes("fp32", Parallel(zero=0)) == (4, 4, 8)
-    assert sum(state_bytes("bf16", Parallel(zero=1, data=4))) == 2 + 6 + 3
+    assert sum(state_bytes("bf16", Parallel(zero=1, data=4))) == 2 + 4 + 3
     assert sum(state_bytes("fp16", Parallel(zero=3, data=8))) == (2 + 2 + 16) / 8
 
 

@@ -11,6 +11,7 @@ from web2gpt.config.training import LOSS_SCALING, NOT_DECIDING, Optimizer, Sched
 MANIFEST = {"identity": "i", "tokenizer": {"blake2b": "b", "vocab_size": 99}}
 OTHER: dict[str, Any] = {  # another valid value, where twice as much is none
     "precision": "bf16", "device": "cpu", "recompute": "full", "kind": "wsd",
+    "compile": "on", "attention": "flash",
     "skip_steps": ("3-4",), "rampup_start": 16, "processes": 1, "nodes": 1, "wandb_project": "p",
     "continue_from": "here",
     "continue_mode": "branch", "samples": 999, "tokens": 99999, "beta1": 0.5, "beta2": 0.5,

@@ -121,6 +121,12 @@ class Train(Settings):
     recompute: Literal["none", "selective", "full"] = Field(
         "none", description="made again in backward: nothing, attention's core, whole blocks"
     )
+    compile: Literal["auto", "on", "off"] = Field(
+        "auto", description="torch.compile of blocks and loss; auto: on a GPU, where it is possible"
+    )
+    attention: Literal["auto", "flash", "cudnn"] = Field(
+        "auto", description="attention's kernel on a GPU; auto: torch's choice"
+    )
     eval_interval: int = Field(100, ge=1, description="steps between validations")
     eval_batches: int = Field(8, ge=1, description="global batches a validation")
     checkpoint_interval: int = Field(100, ge=1, description="steps between checkpoints")
@@ -192,6 +198,7 @@ class Train(Settings):
 NOT_DECIDING = frozenset(
     {
         "micro_batch_size", "device", "cpu_fallback", "processes", "nodes", "threads", "recompute",
+        "compile", "attention",
         "eval_interval", "eval_batches", "checkpoint_interval", "keep_last", "keep_every",
         "check_interval",
         "async_checkpoint", "exit_after", "hang_timeout", "max_bad_steps", "spike_deviations",

@@ -7,6 +7,9 @@ the same, bit for bit, on all ranks of the group. With one rank every operation 
 Under sequence parallelism (Korthikanti et al. 2022) a rank holds only its positions' part of the
 activation there: a split region is entered by gathering positions and left by scattering the sums.
 What a parameter outside of split regions gets from each rank's positions is then summed over ranks.
+
+torch.compile does not look into the three operations between ranks: compiled code calls them by
+name, as operators of this package, and finds the group by its name.
 """
 
 from dataclasses import dataclass
@@ -26,12 +29,26 @@ class TensorGroup:
     """The ranks that share each layer; ``handle`` is None when there is only one.
 
     ``sequence``: outside of split regions each rank holds T / size positions of an activation.
+    ``name``: by which compiled code finds ``handle``; see ``name_of``.
     """
 
     rank: int = 0
     size: int = 1
     handle: Any = None
     sequence: bool = False
+    name: str = ""
+
+
+_handles: dict[str, Any] = {}
+
+
+def name_of(handle: Any) -> str:
+    """A process group's name, empty without one; operators find it by this from now on."""
+    if handle is None:
+        return ""
+    name = str(handle.group_name)
+    _handles[name] = handle
+    return name
 
 
 def enter_split(x: Tensor, group: TensorGroup) -> Tensor:
@@ -102,13 +119,13 @@ class _Copy(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return all_sum(gradients[0].contiguous().clone(), context.group), None
+        return _summed(gradients[0], context.group), None
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
-        return all_sum(x.contiguous().clone(), group)
+        return _summed(x, group)
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
@@ -137,9 +154,15 @@ class _Scatter(torch.autograd.Function):
         return _gather_positions(gradients[0], context.group), None
 
 
+def _summed(x: Tensor, group: TensorGroup) -> Tensor:
+    return _sum_operator(x, group.name) if torch.compiler.is_compiling() else _sum(x, group.handle)
+
+
 def _gather_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T / t, C) -> (B, T, C)
-    parts = x.new_empty(group.size, *x.shape)
-    _all_gather(parts.flatten(0, 1), x.contiguous(), group=group.handle)
+    if torch.compiler.is_compiling():
+        parts = _gather_operator(x, group.name, group.size)
+    else:
+        parts = _gather(x, group.handle, group.size)
     return parts.transpose(0, 1).flatten(1, 2)
 
 
@@ -147,10 +170,49 @@ def _scatter_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) ->
     batch, positions, width = x.shape
     own_share = positions // group.size
     parts = x.reshape(batch, group.size, own_share, width).transpose(0, 1)  # (t, B, T / t, C)
+    if torch.compiler.is_compiling():
+        return _scatter_operator(parts, group.name)
+    return _scatter(parts, group.handle)
+
+
+def _sum(x: Tensor, handle: Any) -> Tensor:
+    whole = x.contiguous().clone()
+    dist.all_reduce(whole, group=handle)
+    return whole
+
+
+def _gather(x: Tensor, handle: Any, size: int) -> Tensor:  # (B, T / t, C) -> (t, B, T / t, C)
+    parts = x.new_empty(size, *x.shape)
+    _all_gather(parts.flatten(0, 1), x.contiguous(), group=handle)
+    return parts
+
+
+def _scatter(parts: Tensor, handle: Any) -> Tensor:  # (t, B, T / t, C) -> (B, T / t, C)
     parts = parts.contiguous()
     own = torch.empty_like(parts[0])
-    _reduce_scatter(own, parts.flatten(0, 1), group=group.handle)
+    _reduce_scatter(own, parts.flatten(0, 1), group=handle)
     return own
+
+
+@torch.library.custom_op("web2gpt::sum_of_ranks", mutates_args=())
+def _sum_operator(x: Tensor, group: str) -> Tensor:
+    return _sum(x, _handles[group])
+
+
+@torch.library.custom_op("web2gpt::gather_of_ranks", mutates_args=())
+def _gather_operator(x: Tensor, group: str, size: int) -> Tensor:
+    return _gather(x, _handles[group], size)
+
+
+@torch.library.custom_op("web2gpt::scatter_to_ranks", mutates_args=())
+def _scatter_operator(parts: Tensor, group: str) -> Tensor:
+    return _scatter(parts, _handles[group])
+
+
+# What comes out of each, as the compiler needs to know it.
+_sum_operator.register_fake(lambda x, group: x.new_empty(x.shape))
+_gather_operator.register_fake(lambda x, group, size: x.new_empty(size, *x.shape))
+_scatter_operator.register_fake(lambda parts, group: parts.new_empty(parts.shape[1:]))
 
 
 def _apply(function: type[torch.autograd.Function], x: Tensor, group: TensorGroup) -> Tensor:

@@ -2,12 +2,17 @@
 
 Each rank has the logits of its own rows only. The softmax's normalizer is found from three numbers
 a token (largest logit, sum of exponentials, target's logit), so that no rank ever holds the whole
-vocabulary's logits. Padding rows are masked to -inf: they take no part in normalizer or gradient.
-Everything is float32, whatever the logits are.
+vocabulary's logits. Padding columns take no part in normalizer or gradient, and theirs is 0.
+
+Everything is computed in float32, but nothing in float32 is as large as the logits: they are gone
+through in blocks of rows, and in the backward pass their gradient takes their place, in their own
+type. That is 6 bytes of traffic a logit in 16 bits when each ``Kernels`` is compiled into one pass.
 
 With p = softmax(z), loss = log sum exp(z) - z[target], and d loss / d z = p - onehot(target).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,49 +20,113 @@ from torch import Tensor
 
 from web2gpt.parallel.communication import TensorGroup, all_max, all_sum
 
+EAGER_BLOCK = 1 << 24  # logits at a time: 64 MB of float32 for each intermediate result
+COMPILED_BLOCK = 1 << 29  # below 2**31, so that a compiled kernel counts in 32 bits
+
+
+def row_statistics(z: Tensor, column: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each row of logits: the largest, the sum of exponentials, the target's logit; the last
+    two relative to the largest: (n, V/t), (n) -> (n), (n), (n), float32.
+
+    ``column``: of the target, -1 if another rank has it (its logit is 0 then); those at and beyond
+    ``columns`` are padding.
+    """
+    true = z[:, :columns]
+    largest = true.amax(dim=-1).float()
+    total = (true.float() - largest.unsqueeze(-1)).exp().sum(dim=-1)
+    target = z.gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1).float() - largest
+    return largest, total, target.where(column >= 0, 0.0)
+
+
+def gradient_in_place(
+    z: Tensor, column: Tensor, columns: int, normalizer: Tensor, scale: Tensor
+) -> None:
+    """Put (exp(z - normalizer) - onehot(column)) scale in the place of ``z``: (n, V/t), (n)."""
+    number = torch.arange(z.size(-1), device=z.device)  # (V/t)
+    p = (z.float() - normalizer.unsqueeze(-1)).exp()
+    p = (p - (number == column.unsqueeze(-1)).float()) * scale.unsqueeze(-1)
+    z.copy_(p.where(number < columns, 0.0))
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The two passes over the logits, as above or compiled, and the logits of a block."""
+
+    statistics: Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor, Tensor]] = row_statistics
+    gradient: Callable[[Tensor, Tensor, int, Tensor, Tensor], None] = gradient_in_place
+    block: int = EAGER_BLOCK
+
+    def rows(self, width: int) -> int:
+        """Rows of a block: a power of two, so that blocks are alike."""
+        return 1 << (max(1, self.block // width).bit_length() - 1)
+
+
+EAGER = Kernels()
+
 
 def vocabulary_cross_entropy(
-    logits: Tensor, targets: Tensor, vocab_size: int, group: TensorGroup
+    logits: Tensor, targets: Tensor, vocab_size: int, group: TensorGroup, kernels: Kernels = EAGER
 ) -> Tensor:
     """Mean loss in nats a token, float32: (..., V/t), (...) -> ().
 
-    ``vocab_size`` is the true size: a rank's columns at and beyond it are padding.
+    ``vocab_size`` is the true size: a rank's columns at and beyond it are padding. The logits are
+    overwritten in the backward pass.
     """
     losses: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]  # torch's
-        logits.flatten(0, -2), targets.flatten(), vocab_size, group
+        logits.flatten(0, -2), targets.flatten(), vocab_size, group, kernels
     )
     return losses.mean()
 
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(
-        context: Any, logits: Tensor, targets: Tensor, vocab_size: int, group: TensorGroup
+    def forward(  # noqa: PLR0917 - autograd hands arguments on by position
+        context: Any,
+        logits: Tensor,
+        targets: Tensor,
+        vocab_size: int,
+        group: TensorGroup,
+        kernels: Kernels,
     ) -> Tensor:  # (N, V/t), (N) -> (N)
         width = logits.size(-1)
         start = group.rank * width
-        z = logits.float() if logits.dtype != torch.float32 else logits.clone()  # (N, V/t)
-        z[:, max(0, vocab_size - start) :] = float("-inf")
-        largest = all_max(z.amax(dim=-1), group)  # (N)
-        z -= largest.unsqueeze(-1)
-
+        columns = min(max(vocab_size - start, 0), width)
         here = (targets >= start) & (targets < start + width)  # (N)
-        column = (targets - start).where(here, 0).unsqueeze(-1)  # (N, 1)
-        target = z.gather(-1, column).squeeze(-1).where(here, 0.0)  # (N)
+        column = (targets - start).where(here, -1)  # (N)
+        own, total, target = _statistics(logits, column, columns, kernels)  # (N) each
 
-        p = z.exp_()
-        total_and_target = all_sum(torch.stack([p.sum(dim=-1), target]), group)  # (2, N)
-        total, target = total_and_target
-        p /= total.unsqueeze(-1)
+        largest = all_max(own.clone(), group)
+        away = own - largest  # 0 on the rank that has the largest, -inf where all is padding
+        sums = torch.stack([total * away.exp(), (target + away).where(here, 0.0)])
+        total, target = all_sum(sums, group)  # (2, N)
 
-        context.save_for_backward(p, column, here)
-        context.dtype = logits.dtype
+        context.save_for_backward(logits, column, largest + total.log())
+        context.columns, context.kernels = columns, kernels
         losses: Tensor = total.log() - target
         return losses
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        p, column, here = context.saved_tensors
-        gradient = p * gradients[0].unsqueeze(-1)  # (N, V/t)
-        gradient.scatter_add_(-1, column, -(gradients[0] * here).unsqueeze(-1))
-        return gradient.to(context.dtype), None, None, None
+    def backward(
+        context: Any, *gradients: Tensor
+    ) -> tuple[Tensor, None, None, None, None]:  # (N) -> (N, V/t)
+        logits, column, normalizer = context.saved_tensors
+        rows = context.kernels.rows(logits.size(-1))
+        scale = gradients[0].float().contiguous()
+        parts = (tensor.split(rows) for tensor in (logits, column, normalizer, scale))
+        for z, own_column, own_normalizer, own_scale in zip(*parts, strict=True):
+            context.kernels.gradient(z, own_column, context.columns, own_normalizer, own_scale)
+        return logits, None, None, None, None
+
+
+def _statistics(
+    logits: Tensor, column: Tensor, columns: int, kernels: Kernels
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``row_statistics`` of all rows, block by block."""
+    if columns == 0:
+        nothing = torch.zeros_like(column, dtype=torch.float32)
+        return nothing - torch.inf, nothing, nothing
+    rows = kernels.rows(logits.size(-1))
+    blocks = zip(logits.split(rows), column.split(rows), strict=True)
+    found = [kernels.statistics(z, own, columns) for z, own in blocks]
+    largest, total, target = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return largest, total, target

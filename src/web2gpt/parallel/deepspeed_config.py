@@ -18,6 +18,7 @@ def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> di
         "train_micro_batch_size_per_gpu": plan.micro_batch_size,
         "gradient_accumulation_steps": plan.accumulation,
         "steps_per_print": NEVER,
+        "timers": {"throughput": {"enabled": False}},  # waits for the GPU twice a micro-batch
         # Without ZeRO, DeepSpeed's norm counts some tensors twice: parallel.norm clips instead.
         "gradient_clipping": optimizer.grad_clip if layout.zero else 0.0,
         "zero_allow_untested_optimizer": True,
@@ -27,7 +28,8 @@ def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> di
         "pipeline": {"pipe_partitioned": False, "grad_partitioned": False, "use_reentrant": False},
     }
     if train.precision == "bf16":
-        config["bf16"] = {"enabled": True}
+        # Each gradient goes to its float32 sum as soon as it is there, and is freed.
+        config["bf16"] = {"enabled": True, "immediate_grad_update": True}
     if train.precision == "fp16":
         config["fp16"] = _fp16(train)
     # DeepSpeed takes another optimizer, a wrong one under fp16, where this is set without need.

@@ -10,6 +10,7 @@ for:
 - own bounds of the pipeline's stages: it can only divide by counts;
 - a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
   where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
+- bf16 gradients added to their float32 sums without a float32 copy of each;
 - the count of micro-batches, which decides where a step ends;
 - the methods that make up a step, to time them;
 - optimizer state, which its public functions reach only once it is linked, and only for the first
@@ -89,6 +90,24 @@ def before_optimizer_step(engine: Any, hook: Callable[[], None]) -> None:
         original(*arguments)
 
     engine._take_model_step = MethodType(step, engine)
+
+
+def add_without_copies(optimizer: Any) -> None:
+    """Have bf16 gradients added to their float32 sums in one pass each, not in two."""
+    if isinstance(optimizer, BF16_Optimizer):
+        optimizer._update_hp_grad = MethodType(_add_to_sum, optimizer)
+
+
+@torch.no_grad()
+def _add_to_sum(
+    optimizer: Any, parameter: Any, group: int, index: int, clear_lp_grads: bool
+) -> None:
+    if parameter.grad is None:
+        return
+    total = optimizer.fp32_groups_gradients[group][index]
+    total.add_(parameter.grad.view(total.shape))
+    parameter._hp_grad = total
+    optimizer.fp32_groups_has_gradients[group][index] = True
 
 
 def skip_step(engine: Any, parameters: Sequence[Tensor]) -> None:

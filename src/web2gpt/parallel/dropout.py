@@ -29,6 +29,7 @@ class Streams:
 
     def __init__(self, seed: int, grid: Grid, device: torch.device):
         self._seed, self._tensor_rank = seed, grid.tensor.rank
+        self.splits = grid.tensor.size > 1  # whether ranks share heads
         # 0: the stream that all tensor ranks share; 1 and up are for their own inside attention.
         self._outer = -1 - grid.tensor.rank if grid.tensor.sequence else 0
         self._data_rank, self._data = grid.data_rank, grid.layout.data

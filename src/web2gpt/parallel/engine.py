@@ -24,7 +24,9 @@ from web2gpt.config.training import Model, Optimizer, Parallel, Train
 from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import Block, parameter_shapes
 from web2gpt.parallel import deepspeed_internals as internals
+from web2gpt.parallel.attention import use_attention
 from web2gpt.parallel.communication import gather_last
+from web2gpt.parallel.compile import compiles, loss_kernels
 from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
 from web2gpt.parallel.deepspeed_config import deepspeed_config
 from web2gpt.parallel.dropout import Streams, has_dropout
@@ -82,6 +84,9 @@ class Engine:
         self.grid = Grid.of(setup.layout)
         self.tensors: Mapping[str, LocalTensor] = {}
         self._streams = self._dropout_streams()
+        use_attention(setup.train.attention)
+        self.is_compiled = compiles(setup.train.compile, setup.device)
+        self._kernels = loss_kernels(compiled=self.is_compiled)
         internals.forget_last_layout()
         topology = PipeModelDataParallelTopology(
             setup.layout.pipeline, setup.layout.tensor, setup.layout.data
@@ -97,6 +102,7 @@ class Engine:
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
         internals.stay_at_smallest_scale(self.optimizer)
+        internals.add_without_copies(self.optimizer)
         self._norm = 0.0
         if setup.layout.zero == 0:
             internals.before_optimizer_step(self.deepspeed, self._clip)
@@ -219,7 +225,14 @@ class Engine:
         )
 
     def _prepare(self, block: Block, number: int) -> Block:
-        return prepare_block(block, number + 1, self.setup.train.recompute, self._streams)
+        setup = self.setup
+        return prepare_block(
+            block,
+            number + 1,
+            setup.train.recompute,
+            self._streams,
+            compiled=self.is_compiled and setup.layout.zero < 3,
+        )
 
     def _dropout_streams(self) -> Streams | None:
         if not has_dropout(self.setup.model):
@@ -227,7 +240,9 @@ class Engine:
         return Streams(self.setup.seed, self.grid, self.setup.device)
 
     def _loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        return vocabulary_cross_entropy(logits, targets, self.setup.vocab_size, self.grid.tensor)
+        return vocabulary_cross_entropy(
+            logits, targets, self.setup.vocab_size, self.grid.tensor, self._kernels
+        )
 
     def _train_plain(self, micro_batches: Iterator[MicroBatch]) -> float:
         losses = []

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from web2gpt.config.training import Parallel
-from web2gpt.parallel.communication import TensorGroup
+from web2gpt.parallel.communication import TensorGroup, name_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Grid:
         ranks = torch.arange(layout.pipeline * layout.data * layout.tensor).view(shape)
         rank = dist.get_rank()
         pipeline_rank, data_rank, tensor_rank = (ranks == rank).nonzero()[0].tolist()
+        sharers = _own_group(ranks.flatten(0, 1), rank)
         return cls(
             layout,
             rank,
@@ -48,8 +49,9 @@ class Grid:
             TensorGroup(
                 tensor_rank,
                 layout.tensor,
-                _own_group(ranks.flatten(0, 1), rank),
+                sharers,
                 layout.sequence and layout.tensor > 1,
+                name_of(sharers),
             ),
             _own_group(ranks.transpose(1, 2).flatten(0, 1), rank),
             _own_group(ranks.transpose(0, 1).flatten(1), rank),

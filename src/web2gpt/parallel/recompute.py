@@ -16,20 +16,33 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from web2gpt.model.gpt2 import Block
+from web2gpt.parallel.compile import compile_block
 from web2gpt.parallel.dropout import Key, Streams, seed_core, seed_layer
 
 Recompute = Literal["none", "selective", "full"]
 
 
-def prepare_block(block: Block, layer: int, kind: Recompute, streams: Streams | None) -> Block:
+def prepare_block(
+    block: Block,
+    layer: int,
+    kind: Recompute,
+    streams: Streams | None,
+    *,
+    compiled: bool = False,
+) -> Block:
     """Have ``block`` recompute as ``kind`` says, with its dropout streams, if there is dropout.
 
-    Parameters keep their names.
+    Parameters keep their names. In a compiled block attention's core has no stream of its own,
+    and is not recomputed by itself (``selective``): the compiler decides what of a block is kept.
+    Only where the core's stream must be a rank's own, attention is left uncompiled.
     """
-    if streams:
+    whole = not (streams and streams.splits and block.attn.core.dropout)
+    if streams and not (compiled and whole):
         seed_core(block, streams, layer)
-    if kind == "selective":
+    if kind == "selective" and not (compiled and whole):
         _recompute(block.attn.core, None, layer)
+    if compiled:
+        compile_block(block, whole=whole)
     _recompute(block, streams, layer, always=kind == "full")
     return block
 

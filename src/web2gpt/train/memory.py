@@ -26,7 +26,7 @@ class Method:
     s x s matrices (eager), and 12 bytes a logit: 16 bits twice, float32 twice."""
 
     attention: Literal["fused", "eager"] = "fused"
-    logit_bytes: int | None = None  # None: float32 probabilities, their gradient, and its cast
+    logit_bytes: int | None = None  # None: their own type, in which the gradient replaces them
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,15 @@ def element_bytes(precision: str) -> int:
 def state_bytes(precision: str, layout: Parallel) -> tuple[float, float, float]:
     """Bytes a parameter of weights, gradients, and optimizer with its float32 copy.
 
-    DeepSpeed's optimizers: BF16_Optimizer (bf16, ZeRO 1) keeps float32 gradients whole beside the
-    bf16 ones; its ZeRO optimizer makes a float32 copy of this rank's part at the step.
+    DeepSpeed's optimizers: BF16_Optimizer (bf16, ZeRO 1) keeps float32 gradients whole, and bf16
+    ones only until they are added; its ZeRO optimizer makes a float32 copy of this rank's part at
+    the step.
     """
     size, d, zero = element_bytes(precision), layout.data, layout.zero
     if zero == 0:
         return size, size, 8 + (0 if precision == "fp32" else 4)
     if zero == 1 and precision == "bf16":
-        return 2, 6, 12 / d
+        return 2, 4, 12 / d
     accumulated = 2 if precision == "fp16" else 4
     if zero == 1:
         return size, size, (12 + 4) / d
@@ -151,6 +152,6 @@ def _core_bytes(case: Case) -> float:
 
 def _logits(case: Case) -> float:
     size = element_bytes(case.train.precision)
-    each = case.method.logit_bytes or (8 + (size if size < 4 else 0))
+    each = case.method.logit_bytes or size
     tokens = case.model.n_positions * case.train.micro_batch_size
     return tokens * (case.padded_vocab / case.layout.tensor) * each

@@ -1,0 +1,77 @@
+"""torch.compile, where it pays: each block by itself, and the two passes of the loss.
+
+What is compiled is plain: a block's mathematics, with what its ranks say to each other as opaque
+operations (``parallel.communication``). Seeding, recomputation, DeepSpeed's engine and its pipeline
+stand around it, and see no difference. All blocks are alike and share one compiled graph, so that
+compiling takes the same time for any depth.
+
+Left as they are: the embedding, the head's matrix product, and blocks under ZeRO 3, which puts
+each parameter together only while its own layer is at work. A GPU needs Triton, which needs a C
+compiler and Python's headers to load what it made; none of them is needed to train.
+"""
+
+import importlib.util
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from web2gpt.errors import ConfigError
+from web2gpt.model.gpt2 import Block
+from web2gpt.parallel.cross_entropy import COMPILED_BLOCK, EAGER, Kernels
+from web2gpt.parallel.cross_entropy import gradient_in_place as gradient
+from web2gpt.parallel.cross_entropy import row_statistics as statistics
+
+Wanted = Literal["auto", "on", "off"]
+
+BACKEND = "inductor"
+
+
+def compiles(wanted: Wanted, device: torch.device) -> bool:
+    """Whether to compile. ``auto``: on a GPU on which it can be done.
+
+    Raises ``ConfigError`` if it is ``on``, and something is missing.
+    """
+    if wanted == "off" or (wanted == "auto" and device.type != "cuda"):
+        return False
+    lack = missing(device)
+    if lack and wanted == "on":
+        raise ConfigError(f"train.compile: on, but {lack}; set it to auto or off")
+    return not lack
+
+
+def missing(device: torch.device) -> str:
+    """What torch.compile would need and cannot find here; empty if it finds all."""
+    compilers = [os.environ.get("CXX" if device.type == "cpu" else "CC"), "gcc", "g++", "clang"]
+    if not any(name and shutil.which(name) for name in compilers):
+        return "there is no C compiler here"
+    if device.type == "cpu":
+        return ""
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
+    headers = Path(sysconfig.get_path("include")) / "Python.h"
+    return "" if headers.is_file() else f"{headers} is missing (Python's development package)"
+
+
+def compile_block(block: Block, *, whole: bool = True) -> None:
+    """Compile a block's forward, or its MLP's alone where attention must stay as it is."""
+    part = block if whole else block.mlp
+    part.forward = _compiled(part.forward)  # type: ignore[method-assign]  # the same call
+
+
+def loss_kernels(*, compiled: bool) -> Kernels:
+    """The passes over the logits, compiled or not."""
+    if not compiled:
+        return EAGER
+    return Kernels(_compiled(statistics), _compiled(gradient), COMPILED_BLOCK)
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    result: Callable[..., Any] = torch.compile(
+        function, dynamic=False, fullgraph=True, backend=BACKEND
+    )
+    return result
