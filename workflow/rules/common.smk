@@ -1,11 +1,9 @@
 # What the rules share: the validated configuration, and the names that follow from it.
 import fcntl
 import json
-import re
 import shlex
 import sys
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 
 from web2gpt.config.fetch import PACE, Fetch
@@ -14,6 +12,7 @@ from web2gpt.config.files import missing_files, source_files
 from web2gpt.config.length import Length
 from web2gpt.config.load import load_config, read_yaml
 from web2gpt.config.overrides import with_types
+from web2gpt.config.ranges import in_ranges
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, of_the_system
@@ -227,7 +226,6 @@ def pace(wildcards):
 
 
 FEW = 16
-NUMBERED = re.compile(r"(.*?)(\d*)(\D*)")
 
 
 def repeated(flag, name):
@@ -241,30 +239,6 @@ def repeated(flag, name):
         return in_ranges(f"{flag}=", files)
 
     return arguments
-
-
-def all_inputs(wildcards, input):
-    """All input files for a shell command."""
-    return in_ranges("", input)
-
-
-def in_ranges(before, files):
-    """Files for a shell command, each after ``before``; numbered ones as bash's {0000..1023}.
-
-    A command is handed over as one string, which Linux limits to 128 KiB.
-    """
-
-    def place(numbered):
-        position, file = numbered
-        head, digits, tail = NUMBERED.fullmatch(file).groups()
-        return head, len(digits), tail, int(digits or 0) - position
-
-    words = []
-    for (head, width, tail, _), run in groupby(enumerate(files), place):
-        numbers = [NUMBERED.fullmatch(file)[2] for _, file in run]
-        middle = f"{{{numbers[0]}..{numbers[-1]}}}" if len(numbers) > 1 else numbers[0]
-        words.append(f"{shlex.quote(before + head)}{middle}{shlex.quote(tail) if tail else ''}")
-    return " ".join(words)
 
 
 def named(flag, values):

@@ -19,15 +19,22 @@ rule config:
         "web2gpt config resolve --output {output.config:q} --settings {params.values:q} 2> {log:q}"
 
 
+def artifacts(wildcards, input):
+    """What is hashed beside the sources' files, of which there may be any number."""
+    given = {str(file) for source in cfg.input for file in source_files(source)}
+    return in_ranges("", [file for file in input if file not in given | {input.config}])
+
+
 rule manifest:
     """Write down versions, and the hashes of inputs and artifacts."""
     input:
+        config="<run>/config.yaml",
         sources=literally(file for source in cfg.input for file in source_files(source)),
         urls=["<data>/urls/clean.txt"] if URL_SHARDS else [],
         fetch=expand("<data>/fetch/{shard}.warc.gz", shard=URL_SHARDS),
         clusters=["<data>/dedup/clusters.parquet"] if DEDUP_SHARDS else [],
         corpus=[CORPUS, FRAMES] if SHARDS else [],
-        tokens=literally(PAIRS),
+        tokens=[f"{TOKENS}.bin", f"{TOKENS}.idx"] if SHARDS else [],
         tokenizer="<data>/tokenizer/tokenizer.json",
         index="<run>/index/manifest.json",
         train="<run>/train/done.json",
@@ -46,11 +53,12 @@ rule manifest:
     conda:
         ENVIRONMENT
     params:
-        files=all_inputs,
+        files=artifacts,
     message:
         "manifest: versions and hashes"
     shell:
-        "web2gpt manifest --output {output.manifest:q} {params.files} 2> {log:q}"
+        "web2gpt manifest --output {output.manifest:q} --sources {input.config:q}"
+        " {params.files} 2> {log:q}"
 
 
 rule report:

@@ -43,15 +43,21 @@ def manifest(
     *,
     files: Annotated[list[Path], typer.Argument(help="inputs and artifacts to hash")],
     output: Annotated[Path, typer.Option(help="the manifest, JSON")],
+    sources: Annotated[
+        Path | None, typer.Option(help="config.yaml whose sources' files come before these")
+    ] = None,
 ) -> None:
     """Write down the versions of Python and packages, and the size and hash of each file.
 
     Example: web2gpt manifest --output manifest.json results/runs/demo/model
     """
+    from web2gpt.config.files import source_files
+    from web2gpt.config.load import read_config
     from web2gpt.io.atomic import write_json
     from web2gpt.report.manifest import make_manifest
 
-    made = make_manifest(files)
+    given = read_config(sources).input if sources else ()
+    made = make_manifest([*(file for source in given for file in source_files(source)), *files])
     if not made["files"]:
         raise InputError(f"{', '.join(map(str, files))}: no file in it; name what is to be hashed.")
     write_json(output, made)
