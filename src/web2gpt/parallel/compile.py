@@ -15,10 +15,12 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 
 from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import Block
@@ -29,19 +31,44 @@ from web2gpt.parallel.cross_entropy import row_statistics as statistics
 Wanted = Literal["auto", "on", "off"]
 
 BACKEND = "inductor"
+COMPILING = "blocks and loss are compiled: the first step takes a minute or so longer"
 
 
-def compiles(wanted: Wanted, device: torch.device) -> bool:
-    """Whether to compile. ``auto``: on a GPU on which it can be done.
+@dataclass(frozen=True)
+class Decision:
+    """Whether to compile; ``note`` is what the user should know about it."""
+
+    on: bool
+    note: str = ""
+
+
+def decide(wanted: Wanted, device: torch.device) -> Decision:
+    """``auto``: on a GPU on which it can be done, tried on a small function. Collective.
 
     Raises ``ConfigError`` if it is ``on``, and something is missing.
     """
     if wanted == "off" or (wanted == "auto" and device.type != "cuda"):
-        return False
+        return Decision(on=False)
     lack = missing(device)
-    if lack and wanted == "on":
-        raise ConfigError(f"train.compile: on, but {lack}; set it to auto or off")
-    return not lack
+    if wanted == "on":
+        if lack:
+            raise ConfigError(f"train.compile: on, but {lack}; set it to auto or off")
+        return Decision(on=True, note=COMPILING)
+    lack = lack or failure(device)
+    everyone = torch.tensor(int(not lack), device=device)
+    dist.all_reduce(everyone, op=dist.ReduceOp.MIN)  # ranks compute alike, or copies drift apart
+    if everyone:
+        return Decision(on=True, note=COMPILING)
+    return Decision(on=False, note=f"not compiled: {lack or 'another rank cannot'}")
+
+
+def failure(device: torch.device) -> str:
+    """Why a small function cannot be compiled and run; empty if it can."""
+    try:
+        _compiled(lambda x: x.exp() + 1)(torch.zeros(64, device=device))
+    except (torch._dynamo.exc.TorchDynamoException, RuntimeError, OSError) as error:
+        return f"torch.compile fails here: {str(error).strip().splitlines()[0][:200]}"
+    return ""
 
 
 def missing(device: torch.device) -> str:

@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from deepspeed.accelerator import get_accelerator
 from deepspeed.runtime.pipe.topology import PipelineParallelGrid, PipeModelDataParallelTopology
+from deepspeed.utils import set_z3_leaf_modules
 from torch import Tensor
 
 from web2gpt.config.derive import padded_vocab_size
@@ -26,7 +27,7 @@ from web2gpt.model.gpt2 import Block, parameter_shapes
 from web2gpt.parallel import deepspeed_internals as internals
 from web2gpt.parallel.attention import use_attention
 from web2gpt.parallel.communication import gather_last
-from web2gpt.parallel.compile import compiles, loss_kernels
+from web2gpt.parallel.compile import decide, loss_kernels
 from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
 from web2gpt.parallel.deepspeed_config import deepspeed_config
 from web2gpt.parallel.dropout import Streams, has_dropout
@@ -85,8 +86,8 @@ class Engine:
         self.tensors: Mapping[str, LocalTensor] = {}
         self._streams = self._dropout_streams()
         use_attention(setup.train.attention)
-        self.is_compiled = compiles(setup.train.compile, setup.device)
-        self._kernels = loss_kernels(compiled=self.is_compiled)
+        self.compilation = decide(setup.train.compile, setup.device)
+        self._kernels = loss_kernels(compiled=self.compilation.on)
         internals.forget_last_layout()
         topology = PipeModelDataParallelTopology(
             setup.layout.pipeline, setup.layout.tensor, setup.layout.data
@@ -192,6 +193,8 @@ class Engine:
             streams=self._streams,
         )
         self.tensors = self._named((plain_name(n), p) for n, p in module.named_parameters())
+        if setup.layout.zero == 3:
+            set_z3_leaf_modules(module, [Block])  # a block's parameters are gathered together
         return module
 
     def _pipeline(self, topology: PipeModelDataParallelTopology) -> torch.nn.Module:
@@ -231,7 +234,7 @@ class Engine:
             number + 1,
             setup.train.recompute,
             self._streams,
-            compiled=self.is_compiled and setup.layout.zero < 3,
+            compiled=self.compilation.on and setup.layout.zero < 3,
         )
 
     def _dropout_streams(self) -> Streams | None:

@@ -64,6 +64,8 @@ def train(job: Job, device: torch.device, request: Request, heart: Heart) -> boo
     )
     with opened(start, job) as (weights, restore):
         engine = Engine(setup, weights)
+        if engine.compilation.note:
+            voice.say(engine.compilation.note)
         heart.beat()
         state = restore(engine)
     voice.start_bar(state.step)

@@ -1,0 +1,40 @@
+"""When blocks and loss are compiled: never where it cannot be, never without being told of."""
+
+import pytest
+import torch
+
+from web2gpt.errors import ConfigError
+from web2gpt.parallel import compile as compiling
+from web2gpt.parallel.compile import decide, failure, missing
+
+CPU = torch.device("cpu")
+
+
+def test_by_default_a_cpu_is_left_alone() -> None:
+    assert not decide("auto", CPU).on
+    assert not decide("off", CPU).on
+
+
+def test_on_without_a_compiler_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(ConfigError, match="no C compiler"):
+        decide("on", CPU)
+
+
+def test_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(compiling.importlib.util, "find_spec", lambda name: None)
+    assert missing(torch.device("cuda")) == "Triton is not installed"
+
+
+def test_a_compiler_that_fails_is_found_out_before_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(graph: object, inputs: object) -> None:
+        raise OSError("no room for its files")
+
+    monkeypatch.setattr(compiling, "BACKEND", broken)
+    assert "torch.compile fails here" in failure(CPU)
+    monkeypatch.setattr(compiling, "BACKEND", "eager")
+    assert failure(CPU) == ""
