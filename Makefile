@@ -2,6 +2,8 @@
 #   make run    the whole chain on the embedded demo, in .venv/
 #   make test   the tests that run anywhere: no root, no network after set-up
 #   make test-peers   the comparisons with other people's software, which goes to .venv-peers/
+#   make bench-gpu TOKENS=FILE.bin NANOGPT=CHECKOUT   training speed on a GPU, beside nanoGPT and
+#                     Hugging Face; OPTIONS: see tests/benchmarks/README.md
 #   make test-cluster the workflow on a Slurm of two nodes that is made for it here; as root, with
 #                     Debian's slurm-wlm and munge. SHORT=1: its first few minutes
 PYTHON ?= python3
@@ -9,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c envs/constraints.txt
 
-.PHONY: run test test-all test-page test-peers test-cluster lint clean
+.PHONY: run test test-all test-page test-peers test-cluster bench-gpu lint clean
 
 run: .venv/run
 	$(BIN)/snakemake --cores all all
@@ -32,6 +34,13 @@ test-peers: .venv-peers/.ok
 test-cluster: .venv-cluster/.ok
 	$(BIN)/python -m tests.cluster.slurm
 	$(BIN)/pytest -m "cluster$(if $(SHORT), and not long)" tests/cluster
+
+# The rivals need Triton and transformers, as torch.compile and envs/dev.txt bring them.
+bench-gpu: .venv/test
+	@test -n "$(TOKENS)" || { echo "bench-gpu: name a file of tokens: make bench-gpu TOKENS=results/data/NAME/tokens/corpus_text_document.bin"; exit 1; }
+	$(BIN)/python tests/benchmarks/train.py --tokens $(TOKENS) --output results/bench-gpu \
+	  $(if $(NANOGPT),--nanogpt $(NANOGPT)) --breakdown \
+	  $(or $(OPTIONS),--sizes 345M 124M 774M 1.5B --contenders ours $(if $(NANOGPT),nanogpt) huggingface --budget 3600)
 
 lint: .venv/test
 	$(BIN)/ruff check .
