@@ -12,10 +12,9 @@ import polars
 from numpy.typing import NDArray
 
 from web2gpt.dedup.corpus import Corpus
-from web2gpt.dedup.signature_files import SignatureFiles
+from web2gpt.dedup.signature_files import Halves
 
 Numbers = NDArray[np.uint32]
-Halves = NDArray[np.uint64]
 NOBODY = np.uint32(0xFFFFFFFF)
 
 
@@ -41,7 +40,7 @@ def take_census(corpus: Corpus) -> Census:
     """
     files = corpus.files
     numbers = np.flatnonzero(_counted(corpus)).astype(np.uint32)
-    upper, lower = (half[numbers] for half in _halves(files, "digest"))
+    upper, lower = (half[numbers] for half in files.halves("digest"))
     order, is_first = _grouped(upper, lower)
     numbers = numbers[order]
     starts = np.flatnonzero(is_first)
@@ -57,7 +56,7 @@ def take_census(corpus: Corpus) -> Census:
 
 def _counted(corpus: Corpus) -> NDArray[np.bool_]:
     """[documents] the first of each id, in this run and in earlier ones, that was not removed."""
-    upper, lower = _halves(corpus.files, "id")
+    upper, lower = corpus.files.halves("id")
     counts = np.zeros(corpus.files.count, dtype=bool)
     own = corpus.files.own
     for part in (slice(0, own), slice(own, None)):
@@ -79,12 +78,3 @@ def _grouped(upper: Halves, lower: Halves) -> tuple[NDArray[np.int64], NDArray[n
     upper, lower = upper[order], lower[order]
     is_first[1:] = (upper[1:] != upper[:-1]) | (lower[1:] != lower[:-1])
     return order, is_first
-
-
-def _halves(files: SignatureFiles, column: str) -> tuple[Halves, Halves]:
-    """A column of 16 bytes of all documents, as upper and lower halves."""
-    upper, lower = np.empty(files.count, np.uint64), np.empty(files.count, np.uint64)
-    for start, (some_upper, some_lower) in zip(files.starts, files.keys(column), strict=False):
-        upper[start : start + len(some_upper)] = some_upper
-        lower[start : start + len(some_lower)] = some_lower
-    return upper, lower

@@ -22,6 +22,7 @@ from web2gpt.dedup.signatures import method_of
 from web2gpt.errors import InputError
 
 ROWS = 1 << 13  # rows in memory at once
+Halves = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,14 @@ class SignatureFiles:
         frame = polars.read_parquet(self.paths[file], columns=names, glob=False)
         return frame.with_row_index("number", offset=self.starts[file])
 
-    def keys(self, name: str) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """A column of 16 bytes as upper and lower halves, file by file."""
-        for path in self.paths:
-            table = pyarrow.parquet.read_table(path, columns=[name])
-            halves = np.concatenate(
-                [_bytes(chunk).view(">u8") for chunk in table[name].chunks]
-                or [np.empty((0, 2), dtype=">u8")]
-            ).astype(np.uint64)
-            yield halves[:, 0], halves[:, 1]
+    def halves(self, name: str) -> tuple[Halves, Halves]:
+        """A column of 16 bytes of all documents, as upper and lower halves [documents]."""
+        upper, lower = np.empty(self.count, np.uint64), np.empty(self.count, np.uint64)
+        for number, rows in self._rows(name):
+            both = rows.view(">u8")
+            upper[number : number + len(both)] = both[:, 0]
+            lower[number : number + len(both)] = both[:, 1]
+        return upper, lower
 
     def shingled(self) -> NDArray[np.uint32]:
         """Numbers of the documents that have a shingle, and so a signature."""
@@ -79,13 +79,17 @@ class SignatureFiles:
 
     def signatures(self) -> Iterator[tuple[int, Signatures]]:
         """First number and signatures [rows, permutations] of some documents after others."""
+        for number, rows in self._rows("signature"):
+            yield number, rows.view("<u4").astype(np.uint32, copy=False)
+
+    def _rows(self, name: str) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """First number and a column's bytes [rows, width] of some documents after others."""
         for start, path in zip(self.starts, self.paths, strict=False):
-            file = pyarrow.parquet.ParquetFile(path)
             number = start
-            for batch in file.iter_batches(ROWS, columns=["signature"], use_threads=False):
-                rows = _bytes(batch.column(0)).view("<u4").astype(np.uint32, copy=False)
-                yield number, rows
-                number += len(rows)
+            with pyarrow.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(ROWS, columns=[name], use_threads=False):
+                    yield number, _bytes(batch.column(0))
+                    number += len(batch)
 
 
 def _metadata(path: Path) -> Any:

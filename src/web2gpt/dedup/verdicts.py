@@ -50,13 +50,11 @@ class Verdicts:
 
 def write_verdicts(verdicts: Verdicts, census: Census, files: SignatureFiles, draft: Path) -> None:
     """Write the table of all documents; a second document of an id has no row."""
-    halves = list(files.keys("id"))
-    upper = np.concatenate([upper for upper, _ in halves] or [np.empty(0, np.uint64)])
-    lower = np.concatenate([lower for _, lower in halves] or [np.empty(0, np.uint64)])
-    numbers = np.flatnonzero(census.text_of[: census.own] != NOBODY)
-    removed = verdicts.removed
-    order = numbers[np.lexsort((lower[numbers], upper[numbers], ~removed[numbers]))]
-    boundary = int(removed[numbers].sum())
+    upper, lower = files.halves("id")
+    removed, own = verdicts.removed, census.own
+    order = np.lexsort((lower[:own], upper[:own], ~removed[:own]))
+    order = order[census.text_of[order] != NOBODY]
+    boundary = int(removed[order].sum())
 
     def identifiers(which: NDArray[np.integer]) -> list[str]:
         both = np.stack([upper[which], lower[which]], axis=1).astype(">u8")
