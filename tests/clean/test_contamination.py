@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from web2gpt.clean.contamination import add_counts, count_ngrams, cut, find_spans
+from web2gpt.clean.contamination import add_counts, count_ngrams, cut, spans_of
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
 from web2gpt.clean.ngrams import NgramFinder
 from web2gpt.clean.words import folded_words, word_spans
@@ -52,7 +52,7 @@ def test_finder_finds_what_a_plain_search_finds(seed: int) -> None:
     folded = folded_words(text)
     starts = [(draw.randrange(380), draw.choice([2, 3, 5])) for _ in range(12)]
     ngrams = {tuple(folded[start : start + n]) for start, n in starts}
-    spans = find_spans(text, NgramFinder(ngrams))
+    spans = spans_of(text, NgramFinder(ngrams).find(folded_words(text)))
     assert spans == plain_search(text, ngrams)
     assert spans
 
@@ -60,7 +60,8 @@ def test_finder_finds_what_a_plain_search_finds(seed: int) -> None:
 def test_places_are_those_of_the_original_text_where_folding_changes_lengths() -> None:
     text = "Die İstanbuler Straße ﬂießt. ẞ " * 3 + "one two three"
     assert len(text.casefold()) != len(text)
-    (span,) = find_spans(text, NgramFinder([("one", "two", "three")]))
+    finder = NgramFinder([("one", "two", "three")])
+    (span,) = spans_of(text, finder.find(folded_words(text)))
     assert text[slice(*span)] == "one two three"
 
 

@@ -115,7 +115,7 @@ def cut_documents(job: ShardJob, ngrams: Path, settings: Decontaminate) -> None:
         phrases = [finder.ngrams[match.ngram] for match in matches]
         for name in (name for phrase in phrases for name in rare[phrase]):
             job.statistics.figures[f"matches of {name}"] += 1
-        pieces = cut(document["text"], _spans(document["text"], matches), settings)
+        pieces = cut(document["text"], spans_of(document["text"], matches), settings)
         _decide(job, document, pieces, [" ".join(phrase) for phrase in phrases], settings)
 
 
@@ -147,12 +147,8 @@ def rare_ngrams(path: Path, common: int) -> dict[Ngram, list[str]]:
     }
 
 
-def find_spans(text: str, finder: NgramFinder) -> list[Span]:
-    """Where the finder's n-grams stand in the text: begin and end in characters, by begin."""
-    return _spans(text, finder.find(folded_words(text)))
-
-
-def _spans(text: str, matches: list[Match]) -> list[Span]:
+def spans_of(text: str, matches: list[Match]) -> list[Span]:
+    """Where the matches stand in the text: begin and end in characters, by begin."""
     places = word_spans(text) if matches else []
     return [(places[match.start][0], places[match.end - 1][1]) for match in matches]
 
