@@ -18,11 +18,10 @@ RELATIVE = 1e-6
 KEYS = ("losses", "norms", "valid")
 GRAPHS = 6  # the block in training and in evaluation, the two passes over the logits
 
-SHORT = [
-    Cell(recompute="full", compile="on"),
-    Cell(tensor=2, sequence=True, compile="on"),
-]
+SHORT = [Cell(tensor=2, sequence=True, recompute="full", compile="on")]
 ALL = [
+    Cell(compile="on", recompute="full"),
+    Cell(compile="on", tensor=2, sequence=True),
     Cell(compile="on", zero=0),
     Cell(compile="on", zero=3),
     Cell(compile="on", recompute="selective"),
@@ -57,7 +56,8 @@ def test_compiled_blocks_train_as_a_plain_loop_does(worlds: Worlds, cell: Cell) 
     _compare(worlds[cell.size].run(rank_tasks.train_compiled, cell, "inductor"), bound)
 
 
-@pytest.mark.parametrize("tensor", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("tensor", [1, 2])
 def test_dropout_is_the_same_again_and_when_recomputed(worlds: Worlds, tensor: int) -> None:
     losses = [
         worlds[tensor].run(

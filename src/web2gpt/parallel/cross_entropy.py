@@ -112,7 +112,7 @@ class _CrossEntropy(torch.autograd.Function):
         logits, column, normalizer = context.saved_tensors
         rows = context.kernels.rows(logits.size(-1))
         scale = gradients[0].float().contiguous()
-        parts = (tensor.split(rows) for tensor in (logits, column, normalizer, scale))
+        parts = (torch.split(x, rows) for x in (logits, column, normalizer, scale))
         for z, own_column, own_normalizer, own_scale in zip(*parts, strict=True):
             context.kernels.gradient(z, own_column, context.columns, own_normalizer, own_scale)
         return logits, None, None, None, None
@@ -126,7 +126,7 @@ def _statistics(
         nothing = torch.zeros_like(column, dtype=torch.float32)
         return nothing - torch.inf, nothing, nothing
     rows = kernels.rows(logits.size(-1))
-    blocks = zip(logits.split(rows), column.split(rows), strict=True)
+    blocks = zip(torch.split(logits, rows), torch.split(column, rows), strict=True)
     found = [kernels.statistics(z, own, columns) for z, own in blocks]
     largest, total, target = (torch.cat(parts) for parts in zip(*found, strict=True))
     return largest, total, target
