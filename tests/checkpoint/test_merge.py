@@ -18,7 +18,7 @@ from transformers import AutoTokenizer, GPT2LMHeadModel
 from typer.testing import CliRunner
 
 from web2gpt.checkpoint.export import split_files
-from web2gpt.checkpoint.format import KINDS, Index, rank_file
+from web2gpt.checkpoint.format import KINDS, REFERENCE, Index, rank_file
 from web2gpt.checkpoint.huggingface import load_model
 from web2gpt.checkpoint.inspect import describe, verify
 from web2gpt.checkpoint.merge import MergeFiles, merge_checkpoint
@@ -318,3 +318,29 @@ def test_a_checkpoint_needs_its_tokenizer_and_an_empty_folder_is_no_model(
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="neither a Hugging Face folder"):
         ModelFiles(tmp_path / "empty").open()
+
+
+@pytest.mark.parametrize("verify", ["auto", "logits"])
+def test_without_the_trainers_logits_only_slices_can_be_compared(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path, verify: str
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    (folder / REFERENCE).unlink()
+    reindex(folder, Index.read(folder))
+    if verify == "auto":
+        merge(folder, tokenizer)
+    else:
+        with pytest.raises(InputError, match="--verify slices"):
+            merge(folder, tokenizer, verify=verify)
+
+
+@pytest.mark.parametrize(
+    "tokens", [torch.tensor([[VOCAB, 0]]), torch.zeros(1, 17, dtype=torch.int64), torch.zeros(3)]
+)
+def test_reference_tokens_that_are_not_the_models_are_refused(
+    tmp_path: Path, gpt2: GPT2, tokenizer: Path, tokens: torch.Tensor
+) -> None:
+    folder = write_checkpoint(tmp_path / "step", gpt2, 1, 1)
+    change(folder, REFERENCE, lambda tensors: tensors.update(tokens=tokens))
+    with pytest.raises(InputError, match=r"reference\.safetensors: tokens"):
+        merge(folder, tokenizer)

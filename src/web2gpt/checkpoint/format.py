@@ -17,7 +17,8 @@ its final name is complete.
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,8 @@ FORMAT = 1
 INDEX = "index.json"
 STATE = "state.json"
 REFERENCE = "reference.safetensors"
+DTYPE = "float32"
+PRECISIONS = ("fp32", "bf16", "fp16")
 KINDS = ("weight", "exp_avg", "exp_avg_sq")
 """What is kept of each parameter: its float32 value, and AdamW's two moments."""
 
@@ -78,7 +81,11 @@ class Part:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        return cls(value["file"], value["dim"], tuple(Range(*r) for r in value["ranges"]))
+        dim, ranges = value["dim"], [Range(*map(_count, r)) for r in value["ranges"]]
+        starts = accumulate((r.length for r in ranges), initial=0)
+        if any(r.local_start != start for r, start in zip(ranges, starts, strict=False)):
+            raise ValueError("ranges of a slice leave a gap")
+        return cls(_file_name(value["file"]), None if dim is None else _count(dim), tuple(ranges))
 
 
 @dataclass(frozen=True)
@@ -87,16 +94,21 @@ class TensorEntry:
 
     shape: tuple[int, ...]
     parts: tuple[Part, ...]
-    dtype: str = "float32"
 
     def to_json(self) -> dict[str, Any]:
         parts = [part.to_json() for part in self.parts]
-        return {"shape": list(self.shape), "dtype": self.dtype, "parts": parts}
+        return {"shape": list(self.shape), "dtype": DTYPE, "parts": parts}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
+        shape = tuple(map(_count, value["shape"]))
         parts = tuple(Part.from_json(part) for part in value["parts"])
-        return cls(tuple(value["shape"]), parts, value["dtype"])
+        cuts = {part.dim for part in parts}
+        if value["dtype"] != DTYPE or not cuts or cuts - {None, *range(len(shape))}:
+            raise ValueError("not a tensor's slices")
+        if len(cuts) > 1:
+            raise ValueError("slices along several dimensions")
+        return cls(shape, parts)
 
 
 @dataclass(frozen=True)
@@ -151,13 +163,14 @@ class Index:
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             raise InputError(f"{path}: not a checkpoint of format {FORMAT}, which is read here.")
         with made_by("train", path):
+            files = {_file_name(name): FileEntry(**e) for name, e in value["files"].items()}
             return cls(
-                value["identity"],
-                value["step"],
-                value["model"],
+                str(value["identity"]),
+                _count(value["step"]),
+                {**value["model"], "vocab_size": _count(value["model"]["vocab_size"])},
                 {name: TensorEntry.from_json(entry) for name, entry in value["tensors"].items()},
-                {name: FileEntry(**entry) for name, entry in value["files"].items()},
-                value.get("precision", "fp32"),
+                files,
+                PRECISIONS[PRECISIONS.index(value.get("precision", "fp32"))],
             )
 
     def check_files(self, folder: Path) -> None:
@@ -202,4 +215,22 @@ class State:
     @classmethod
     def read(cls, folder: Path) -> Self:
         with made_by("train", folder / STATE):
-            return cls(**read_json(folder / STATE))
+            state = cls(**read_json(folder / STATE))
+            for count in (state.step, state.optimizer_steps, state.samples, state.tokens):
+                _count(count)
+            layout, schedule = dict(state.layout), dict(state.schedule)
+            return replace(state, layout=layout, schedule=schedule)
+
+
+def _count(value: Any) -> int:
+    """A number of something, or a place. Raises ``ValueError`` for anything else."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no count")
+    return value
+
+
+def _file_name(value: Any) -> str:
+    """The name of a file inside the folder. Raises ``ValueError`` for a way out of it."""
+    if Path(value).name != value or value == "..":
+        raise ValueError(f"{value!r} is not the name of a file beside the index")
+    return str(value)

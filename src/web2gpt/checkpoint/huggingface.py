@@ -17,9 +17,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from web2gpt.checkpoint.sizes import stated_model, stated_shapes
 from web2gpt.config.training import Model
 from web2gpt.errors import InputError
-from web2gpt.model.gpt2 import GPT2, model_of_weights, parameter_shapes
+from web2gpt.model.gpt2 import GPT2, model_of_weights
 
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
@@ -27,6 +28,7 @@ PREFIX = "transformer."
 
 _TRANSPOSED = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
 _TIED = "lm_head.weight"
+_REAL = ("F64", "F32", "F16", "BF16")  # safetensors' names of types
 _BUFFERS = (".attn.bias", ".attn.masked_bias")  # the causal mask, in files of old
 _ACTIVATIONS = {
     "gelu_new": "gelu_new",
@@ -122,7 +124,7 @@ class Stated:
                     f"{path}: {key} = {config[key]!r} is not computed here; only {allowed!r} is."
                 )
         activation = config.get("activation_function", "gelu_new")
-        if activation not in _ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in _ACTIVATIONS:
             raise InputError(
                 f"{path}: activation_function = {activation!r} is not supported; "
                 f"those that are: {', '.join(_ACTIVATIONS)}."
@@ -130,17 +132,11 @@ class Stated:
         if absent := [key for key in _SIZES if key not in config]:
             raise InputError(f"{path}: states no {absent[0]}; its default is not guessed.")
         fields = {key: value for key, value in config.items() if key in Model.model_fields}
-        try:
-            model = Model.model_validate(
-                {**fields, "activation_function": _ACTIVATIONS[activation]}
-            )
-            vocab_size = int(config["vocab_size"])
-        except (KeyError, ValueError) as error:
-            raise InputError(f"{path}: states no usable sizes of GPT-2 ({error}).") from error
+        model = stated_model({**fields, "activation_function": _ACTIVATIONS[activation]}, path)
         if config.get("n_inner") not in (None, 4 * model.n_embd):
             raise InputError(f"{path}: n_inner = {config['n_inner']} is not 4 x n_embd.")
         end = config.get("eos_token_id")
-        return cls(model, vocab_size, end if isinstance(end, int) else None)
+        return cls(model, config["vocab_size"], end if type(end) is int else None)
 
 
 class HuggingFaceFolder:
@@ -150,16 +146,18 @@ class HuggingFaceFolder:
     def __init__(self, path: Path):
         self.path = path
         self.stated = Stated.read(path)
-        self.shapes = parameter_shapes(self.stated.model, self.stated.vocab_size)
+        self.shapes: dict[str, tuple[int, ...]] = {}
         self._where: dict[str, tuple[Any, str]] = {}  # our name: file, key in it
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            for file in _weight_files(self.path):
-                handle = stack.enter_context(_open(file))
-                for key in handle.keys():  # noqa: SIM118  (not a mapping)
-                    self._place(key, handle, file)
+            files = {path: stack.enter_context(_open(path)) for path in _weight_files(self.path)}
+            keys = [(key, file) for file, handle in files.items() for key in handle.keys()]  # noqa: SIM118  (not a mapping)
+            stated = self.stated
+            self.shapes = stated_shapes(stated.model, stated.vocab_size, len(keys), self.path)
+            for key, file in keys:
+                self._place(key, files[file], file)
             missing = [name for name in self.shapes if name not in self._where]
             if missing:
                 raise InputError(
@@ -187,6 +185,10 @@ class HuggingFaceFolder:
         wanted = turned_shape(name, self.shapes["wte.weight" if name == _TIED else name])
         if shape != wanted:
             raise InputError(f"{file}: {key} has shape {shape}, config.json makes it {wanted}.")
+        if (dtype := handle.get_slice(key).get_dtype()) not in _REAL:
+            raise InputError(f"{file}: {key} is {dtype}; weights are read as {', '.join(_REAL)}.")
+        if name in self._where:
+            raise InputError(f"{file}: {key} is there twice; take the model from its source again.")
         self._where[name] = handle, key
 
     def _check_tied(self) -> None:
@@ -206,8 +208,11 @@ def _weight_files(folder: Path) -> Iterator[Path]:
     if (folder / WEIGHTS).exists():
         yield folder / WEIGHTS
     elif index.exists():
-        for name in sorted(set(_read_object(index).get("weight_map", {}).values())):
-            if Path(name).name != name:
+        names = _read_object(index).get("weight_map")
+        if not isinstance(names, dict) or not all(isinstance(n, str) for n in names.values()):
+            raise InputError(f"{index}: has no weight_map of file names; get the model again.")
+        for name in sorted(set(names.values())):
+            if Path(name).name != name or name == "..":
                 raise InputError(f"{index}: {name!r} is not the name of a file beside it.")
             yield folder / name
     else:

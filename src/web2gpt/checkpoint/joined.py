@@ -2,7 +2,8 @@
 
 Invariant: a tensor comes out only if its slices cover it exactly, and if whatever several files
 hold of it (replicated tensors, tied copies) is the same to the bit; every key of every file is
-accounted for. Nothing is averaged and nothing is cut. Memory: the largest tensor.
+accounted for. Nothing is averaged and nothing is cut. Memory: the largest tensor, and never more
+than the files hold: shapes and slices are compared with the files' own before any is read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from web2gpt.checkpoint.format import KINDS, Index, Part, TensorEntry
+from web2gpt.checkpoint.format import INDEX, KINDS, Index, Part, TensorEntry
+from web2gpt.checkpoint.sizes import stated_model, stated_shapes
 from web2gpt.config.training import Model
 from web2gpt.errors import InputError
-from web2gpt.model.gpt2 import GPT2, model_of_weights, parameter_shapes
+from web2gpt.model.gpt2 import GPT2, model_of_weights
+
+STORED = "F32"  # safetensors' name of the type that all tensors are kept in
 
 
 class JoinedCheckpoint:
@@ -48,7 +52,8 @@ class JoinedCheckpoint:
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Global name and shape of each parameter, in the order of the model."""
-        return parameter_shapes(self.model, self.vocab_size)
+        count = len(self.index.tensors)
+        return stated_shapes(self.model, self.vocab_size, count, self.folder)
 
     def slices(self, kind: str, name: str) -> Iterator[tuple[Part, Tensor]]:
         """Each file's slice of a tensor, as it is stored."""
@@ -100,6 +105,22 @@ class JoinedCheckpoint:
                     f"{self.folder / file}: {odd_keys[0]} is {where} the file "
                     f"({len(odd_keys)} such keys); take another one."
                 )
+        for name, entry in self.index.tensors.items():
+            self._check_slices(name, entry)
+
+    def _check_slices(self, name: str, entry: TensorEntry) -> None:
+        """Compare what the index says of a tensor's slices with the headers of the files."""
+        _require_cover(name, entry, self.folder)
+        for part in entry.parts:
+            said = part.as_slice(entry.shape).shape
+            for kind in KINDS:
+                stored = self._files[part.file].get_slice(f"{kind}/{name}")
+                shape = tuple(stored.get_shape())
+                if shape != said or stored.get_dtype() != STORED:
+                    raise InputError(
+                        f"{self.folder / part.file}: {kind}/{name} is {stored.get_dtype()} "
+                        f"{shape}, but index.json says {STORED} {said}; take another checkpoint."
+                    )
 
 
 def rank_files(index: Index) -> list[str]:
@@ -109,30 +130,18 @@ def rank_files(index: Index) -> list[str]:
 
 def model_of(index: Index, where: Path) -> tuple[Model, int]:
     """The model's settings, and the true size of its vocabulary, that an index states."""
-    sizes = dict(index.model)
-    try:
-        vocab_size = sizes.pop("vocab_size")
-        known = {key: value for key, value in sizes.items() if key in Model.model_fields}
-        return Model.model_validate(known), int(vocab_size)
-    except (KeyError, ValueError) as error:
-        raise InputError(f"{where}: index.json states no usable model sizes ({error}).") from error
+    known = {key: value for key, value in index.model.items() if key in Model.model_fields}
+    return stated_model(known, where / INDEX), index.model["vocab_size"]
 
 
 def join(
     name: str, entry: TensorEntry, slices: Iterator[tuple[Part, Tensor]], where: Path
 ) -> Tensor:
     """Put slices together. What a second file holds of the same rows must equal the first's."""
-    whole = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
+    whole = torch.empty(entry.shape)
     covered: dict[tuple[int, int], str] = {}  # (start, length) along the cut: file it came from
     for part, local in slices:
         dim, spans = _spans(part, entry.shape)
-        size = sum(length for _, _, length in spans)
-        shape = (*entry.shape[:dim], size, *entry.shape[dim + 1 :])
-        if tuple(local.shape) != shape or local.dtype != whole.dtype:
-            raise InputError(
-                f"{where / part.file}: {name} is {local.dtype} {tuple(local.shape)}, but "
-                f"index.json says {entry.dtype} {shape}; take another checkpoint."
-            )
         for local_start, start, length in spans:
             source = local.narrow(dim, local_start, length)
             target = whole.narrow(dim, start, length)
@@ -141,7 +150,6 @@ def join(
                 covered[start, length] = part.file
             else:
                 _require_equal(name, target, source, (covered[start, length], part.file), where)
-    _require_cover(name, covered, entry, where)
     return whole
 
 
@@ -165,9 +173,10 @@ def _require_equal(
         )
 
 
-def _require_cover(
-    name: str, covered: Mapping[tuple[int, int], str], entry: TensorEntry, where: Path
-) -> None:
+def _require_cover(name: str, entry: TensorEntry, where: Path) -> None:
+    """Raise ``InputError`` unless the slices cover the tensor along its cut, without overlap."""
+    spans = (span for part in entry.parts for span in _spans(part, entry.shape)[1])
+    covered = {(start, length) for _, start, length in spans}
     end = 0
     for start, length in sorted(covered):
         if length and start != end:

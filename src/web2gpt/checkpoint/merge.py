@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -101,9 +102,16 @@ def verify_slices(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeChec
 
 
 def wants_logits(checkpoint: JoinedCheckpoint, settings: MergeCheckpoint) -> bool:
-    """Whether ``verify`` calls for the comparison of logits."""
+    """Whether ``verify`` calls for the comparison of logits. Raises ``InputError`` if it must be
+    made and the checkpoint holds none."""
     size = sum(tensor_bytes(shape, torch.float32) for shape in checkpoint.shapes.values())
-    return settings.verify == "logits" or (settings.verify == "auto" and size < LOGITS_LIMIT)
+    is_there = REFERENCE in checkpoint.index.files
+    if settings.verify == "logits" and not is_there:
+        raise InputError(
+            f"{checkpoint.folder}: holds no logits of the trainer's; merge it with --verify slices."
+        )
+    wanted = settings.verify == "logits" or (settings.verify == "auto" and size < LOGITS_LIMIT)
+    return wanted and is_there
 
 
 def verify_logits(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeCheckpoint) -> None:
@@ -112,14 +120,13 @@ def verify_logits(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeChec
     The folder's weights are used if they are float32. Rounded ones give other logits; since they
     were compared slice by slice, the joined float32 weights stand for them.
     """
-    reference = load_file(checkpoint.folder / REFERENCE)
+    tokens, wanted = _reference(checkpoint)
     if settings.dtype == "float32":
         model, _ = huggingface.load_model(draft)
     else:
         model = checkpoint.as_model()
     with torch.inference_mode():
-        logits = model(reference["tokens"])
-    wanted = reference["logits"]
+        logits = model(tokens)
     apart = (logits - wanted).abs().max().item() if logits.shape == wanted.shape else float("inf")
     bound = _tolerance(checkpoint, wanted)
     if not apart <= bound:
@@ -128,6 +135,23 @@ def verify_logits(checkpoint: JoinedCheckpoint, draft: Path, settings: MergeChec
             f"the trainer's {tuple(wanted.shape)} by up to {apart:.3g}, more than "
             f"{bound:.3g}; nothing was written. Take another checkpoint."
         )
+
+
+def _reference(checkpoint: JoinedCheckpoint) -> tuple[Tensor, Tensor]:
+    """The tokens that the trainer kept, and its logits for them."""
+    path = checkpoint.folder / REFERENCE
+    try:
+        with made_by("train", path):
+            found = load_file(path)
+            tokens, logits = found["tokens"], found["logits"]
+    except SafetensorError as error:
+        raise InputError(f"{path}: cannot be read ({error}); take another one.") from error
+    fits = tokens.dim() == 2 and 0 < tokens.size(1) <= checkpoint.model.n_positions
+    if tokens.dtype != torch.int64 or not fits or tokens.numel() > logits.numel():
+        raise InputError(f"{path}: tokens {tuple(tokens.shape)} are not some of this model's.")
+    if not 0 <= int(tokens.min()) <= int(tokens.max()) < checkpoint.vocab_size:
+        raise InputError(f"{path}: tokens beyond the vocabulary of {checkpoint.vocab_size:,}.")
+    return tokens, logits
 
 
 def _tolerance(checkpoint: JoinedCheckpoint, wanted: Tensor) -> float:
