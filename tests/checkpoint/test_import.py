@@ -177,6 +177,65 @@ def test_missing_and_unknown_tensors_and_other_architectures_are_refused(
             imported(write_ranks(theirs, tmp_path / "other", **args), tokenizer)
 
 
+@pytest.mark.parametrize("numbers", [(3, 4), (99, 100), (3, 5)])
+def test_layers_are_in_the_order_of_their_numbers_and_none_is_missed(
+    theirs: GPT2LMHeadModel, tmp_path: Path, tokenizer: Path, numbers: tuple[int, int]
+) -> None:
+    source = write_layers(theirs, tmp_path / "source")
+    folder = next(source.glob("global_step*"))
+    blocks = [path for path in sorted(folder.glob("layer_*")) if has_block(path)]
+    for path, number in zip(reversed(blocks), reversed(numbers), strict=True):
+        path.rename(path.with_name(f"layer_{number:02d}-model_00-model_states.pt"))
+    if numbers[1] - numbers[0] == 1:
+        assert same_logits(imported(source, tokenizer), theirs)
+    else:
+        with pytest.raises(InputError, match=r"layer files of blocks \[3, 5\]"):
+            imported(source, tokenizer)
+
+
+def has_block(path: Path) -> bool:
+    return "input_layernorm.weight" in torch.load(path, weights_only=True)
+
+
+def test_a_stage_that_is_missing_is_no_shorter_model(
+    theirs: GPT2LMHeadModel, tmp_path: Path, tokenizer: Path
+) -> None:
+    source = write_ranks(theirs, tmp_path / "source", pipeline=2)
+    last = next(source.glob("*/mp_rank_00_001"))
+    last.rename(last.with_name("mp_rank_00_002"))
+    with pytest.raises(InputError, match=r"pipeline stages \[0, 2\]"):
+        imported(source, tokenizer)
+    with pytest.raises(InputError, match="trained with num_layers = 3"):
+        imported(write_ranks(theirs, tmp_path / "other", num_layers=3), tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("key", "shape"), [("position_embeddings.weight", (16,)), ("word_embeddings.weight", ())]
+)
+def test_embeddings_of_other_forms_are_refused(
+    theirs: GPT2LMHeadModel, tmp_path: Path, tokenizer: Path, key: str, shape: tuple[int, ...]
+) -> None:
+    source = write_ranks(theirs, tmp_path / "source", version=0)
+    (path,) = source.glob("*/*/*.pt")
+    whole = {"position_embeddings.weight": (16, 32), "word_embeddings.weight": (264, 32)}
+    model = {name: torch.zeros(size) for name, size in (whole | {key: shape}).items()}
+    torch.save({"model": {"language_model": {"embedding": model}}}, path)
+    with pytest.raises(InputError, match="it is no embedding"):
+        imported(source, tokenizer)
+
+
+def test_dictionaries_that_hold_each_other_unfold_no_further_than_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untrusted, "_NODES", 1000)
+    laughs: dict[str, Any] = {}
+    for _ in range(26):
+        laughs = {"a": laughs, "b": laughs}
+    torch.save(laughs, tmp_path / "laughs.pt")
+    with pytest.raises(untrusted.RefusedError, match="more than 1,000 values"):
+        untrusted.convert(tmp_path / "laughs.pt", tmp_path)
+
+
 def test_a_folder_of_neither_form_is_refused(
     theirs: GPT2LMHeadModel, tmp_path: Path, tokenizer: Path
 ) -> None:

@@ -8,7 +8,7 @@ states and schedules are left behind. What this model does not compute is refuse
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -21,6 +21,7 @@ from torch import Tensor
 from web2gpt.checkpoint.export import split_files, write_settings, write_weights, written_shapes
 from web2gpt.checkpoint.huggingface import WEIGHTS, HuggingFaceFolder
 from web2gpt.checkpoint.megatron import Shards, in_first_order, read_shards, require_same
+from web2gpt.checkpoint.sizes import stated_model
 from web2gpt.checkpoint.untrusted import read_untrusted
 from web2gpt.config.outputs import ImportCheckpoint
 from web2gpt.config.training import Model
@@ -122,7 +123,7 @@ class _JoinedShards:
 
     def _cuts(self, name: str, shape: tuple[int, ...], tensors: list[Tensor]) -> list[Slice]:
         ranks = len(tensors)
-        rows = sum(len(tensor) for tensor in tensors)
+        rows = sum(tensor.shape[0] for tensor in tensors if tensor.dim())
         if rule_of(name) == "vocabulary" and rows < shape[0]:
             raise InputError(
                 f"{self.shards.folder}: {rows:,} ids, fewer than the tokenizer's {shape[0]:,}; "
@@ -133,10 +134,10 @@ class _JoinedShards:
             for rank in range(ranks)
         ]
         for rank, (part, tensor) in enumerate(zip(cuts, tensors, strict=True)):
-            if tuple(tensor.shape) != part.shape:
+            if tuple(tensor.shape) != part.shape or not tensor.is_floating_point():
                 raise InputError(
-                    f"{self.shards.pieces[name][rank][0].origin}: {name} has shape "
-                    f"{tuple(tensor.shape)}, this model's has {part.shape}."
+                    f"{self.shards.pieces[name][rank][0].origin}: {name} is {tensor.dtype} "
+                    f"{tuple(tensor.shape)}; this model's is real, {part.shape}."
                 )
         return cuts
 
@@ -169,22 +170,21 @@ def megatron_model(shards: Shards, settings: ImportCheckpoint) -> Model:
             raise InputError(
                 f"{shards.folder}: {name} = {shards.argument(name)!r} is not computed here."
             )
-    needed = ("wte.weight", "wpe.weight")
-    if missing := [name for name in needed if name not in shards.pieces]:
-        raise InputError(f"{shards.folder}: {missing[0]} is missing; not a whole GPT-2.")
+    positions, width = _embedding_shape(shards, "wpe.weight")
+    _embedding_shape(shards, "wte.weight")
     heads = settings.n_head or shards.argument("num_attention_heads")
     if not isinstance(heads, int):
         raise ConfigError(f"{shards.folder}: states no number of heads; give --n-head.")
-    positions, width = shards.pieces["wpe.weight"][0][0].shape
     epsilon = shards.argument("layernorm_epsilon")
-    model = Model(
-        n_layer=_count_layers(shards.pieces),
-        n_embd=width,
-        n_head=heads,
-        n_positions=positions,
-        activation_function=settings.activation_function or activation_of(shards),
-        layer_norm_epsilon=epsilon if isinstance(epsilon, float) else 1e-5,
-    )
+    sizes = {
+        "n_layer": _count_layers(shards),
+        "n_embd": width,
+        "n_head": heads,
+        "n_positions": positions,
+        "activation_function": settings.activation_function or activation_of(shards),
+        "layer_norm_epsilon": epsilon if isinstance(epsilon, float) else 1e-5,
+    }
+    model = stated_model(sizes, shards.folder)
     wanted = parameter_shapes(model, 1)
     if odd := sorted(set(wanted).symmetric_difference(shards.pieces)):
         raise InputError(f"{shards.folder}: {odd[0]} is missing ({len(odd)} such tensors).")
@@ -199,8 +199,28 @@ def activation_of(shards: Shards) -> Any:
     return "gelu" if shards.argument("bias_gelu_fusion") is False else "gelu_new"
 
 
-def _count_layers(names: Iterable[str]) -> int:
-    return len({name.split(".")[1] for name in names if name.startswith("h.")})
+def _embedding_shape(shards: Shards, name: str) -> tuple[int, int]:
+    """Rows and width of an embedding, in its first piece. Raises ``InputError`` if it has none."""
+    ranks = shards.pieces.get(name)
+    if ranks is None:
+        raise InputError(f"{shards.folder}: {name} is missing; not a whole GPT-2.")
+    piece = next(iter(ranks.values()))[0]
+    if len(piece.shape) != 2:
+        raise InputError(f"{piece.origin}: {name} has shape {piece.shape}; it is no embedding.")
+    return piece.shape[0], piece.shape[1]
+
+
+def _count_layers(shards: Shards) -> int:
+    """How many blocks there are. Raises ``InputError`` if the run's settings say another number:
+    a file is missing then that no name or tensor would be missed by."""
+    found = len({name.split(".")[1] for name in shards.pieces if name.startswith("h.")})
+    stated = shards.argument("num_layers")
+    if isinstance(stated, int) and stated != found:
+        raise InputError(
+            f"{shards.folder}: {found} layers, but it was trained with num_layers = {stated}; "
+            "put all files of the checkpoint together."
+        )
+    return found
 
 
 def _as_safetensors(source: Path, work: Path) -> Path:

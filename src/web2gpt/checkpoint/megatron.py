@@ -129,7 +129,7 @@ def read_shards(source: Path, work: Path) -> Shards:
     """Read a checkpoint's files (a folder of either form, or one that names its latest) into
     ``work``. Raises ``InputError`` for anything else, or for keys that GPT-2 does not have."""
     folder = _latest(source)
-    layers = sorted(path for path in folder.iterdir() if _LAYER.fullmatch(path.name))
+    layers = _layer_files(folder)
     ranks = sorted(path for path in folder.glob("mp_rank_*/model_optim_rng.pt"))
     states = sorted(folder.glob("mp_rank_*_model_states.pt"))
     if not layers and not ranks and not states:
@@ -148,6 +148,13 @@ def read_shards(source: Path, work: Path) -> Shards:
         shards.values.setdefault("checkpoint_version", 0)  # the first form stated none
         _add_ranks(shards, contents)
     return shards
+
+
+def _layer_files(folder: Path) -> list[Path]:
+    """Files of layers by number, which names have in two digits or more, then by tensor rank."""
+    matches = [match for path in folder.iterdir() if (match := _LAYER.fullmatch(path.name))]
+    matches.sort(key=lambda match: (int(match[1]), int(match[2])))
+    return [folder / match[0] for match in matches]
 
 
 def in_first_order(tensor: Tensor, version: float, head_size: int) -> Tensor:
@@ -203,8 +210,10 @@ def _add_ranks(shards: Shards, contents: Mapping[Path, Contents]) -> None:
         match = _RANK.search(path.parent.name) or _RANK.search(path.name)
         assert match is not None
         places[path] = int(match[2] or 0), int(match[1])  # stage, tensor rank
+    stages = sorted({stage for stage, _ in places.values()})
+    _require_row(shards.folder, "pipeline stages", stages, 0)
     first = 0
-    for stage in sorted({stage for stage, _ in places.values()}):
+    for stage in stages:
         count = 0
         for path in (path for path, place in places.items() if place[0] == stage):
             for key in _model_keys(path, contents[path]):
@@ -229,7 +238,7 @@ def _model_keys(path: Path, contents: Contents) -> list[str]:
 
 def _add_layers(shards: Shards, contents: Mapping[Path, Contents]) -> None:
     """Files of layers: what a layer is shows in its keys, and blocks are counted in order."""
-    numbers: dict[int, int] = {}
+    numbers: dict[int, int] = {}  # of a file of a block: which block it is
     for path, content in contents.items():
         match = _LAYER.fullmatch(path.name)
         assert match is not None
@@ -242,6 +251,15 @@ def _add_layers(shards: Shards, contents: Mapping[Path, Contents]) -> None:
             name = _known(path, f"layers.{block}.{full}" if is_block else full, 0)
             if name is not None:
                 shards.add(name, rank, Piece(path, content.tensors, key))
+    _require_row(shards.folder, "layer files of blocks", list(numbers), min(numbers, default=0))
+
+
+def _require_row(folder: Path, what: str, numbers: list[int], first: int) -> None:
+    """Raise ``InputError`` if a number is left out: what is counted on would close the gap."""
+    if numbers != list(range(first, first + len(numbers))):
+        raise InputError(
+            f"{folder}: has {what} {numbers}; put all files of the checkpoint together."
+        )
 
 
 def _known(path: Path, key: str, first_layer: int) -> str | None:

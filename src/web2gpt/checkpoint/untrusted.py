@@ -38,7 +38,12 @@ _OF_TORCH = re.compile(
     r"|__builtin__\.set"
 )
 """Globals left to torch's own list, which refuses in its turn what it does not know."""
-_KEPT_APART = ("optimizer", "optimizer_state_dict", "lr_scheduler", "opt_param_scheduler")
+_KEPT_APART = (
+    ("optimizer",),
+    ("optimizer_state_dict",),
+    ("lr_scheduler",),
+    ("opt_param_scheduler",),
+)
 _LEGACY_PICKLES = 5  # magic number, protocol, system, object, storage keys
 _PICKLE_LIMIT = 256 << 20  # bytes of the pickle itself, tensors aside
 _NODES, _DEPTH, _TEXT = 1_000_000, 32, 10_000
@@ -166,26 +171,34 @@ def _load(path: Path) -> Any:
         )
 
 
-def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Tensors and plain values under their dotted paths; everything else is left out."""
+def _leaves(whole: Any) -> Iterator[tuple[str, Any]]:
+    """Tensors and plain values under their dotted paths; everything else is left out. A dictionary
+    counts as often as it is met, for a few that hold each other unfold without end."""
     import torch
 
-    value = value.state if isinstance(value, Arguments) else value
-    if isinstance(value, dict) and len(path) < _DEPTH:
-        for key, inner in value.items():
-            if isinstance(key, str | int) and not (not path and key in _KEPT_APART):
-                yield from _leaves(inner, (*path, str(key)))
-    elif isinstance(value, torch.nn.Parameter | torch.Tensor):
-        yield ".".join(path), value.detach()
-    elif isinstance(value, torch.dtype):
-        yield ".".join(path), str(value)
-    elif _is_plain(value):
-        yield ".".join(path), value
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), whole)]
+    for _ in range(_NODES):
+        if not waiting:
+            return
+        path, value = waiting.pop()
+        value = value.state if isinstance(value, Arguments) else value
+        if isinstance(value, dict) and len(path) < _DEPTH:
+            inner = [((*path, str(k)), v) for k, v in value.items() if isinstance(k, str | int)]
+            waiting += [one for one in reversed(inner) if one[0] not in _KEPT_APART]
+        elif isinstance(value, torch.Tensor):
+            yield ".".join(path), value.detach()
+        elif isinstance(value, torch.dtype):
+            yield ".".join(path), str(value)
+        elif _is_plain(value):
+            yield ".".join(path), value
+    raise RefusedError(f"holds more than {_NODES:,} values.")
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
-        return len(value) < _TEXT
+        return len(value) < _TEXT and not any(
+            "\ud800" <= character < "\ue000" for character in value
+        )
     if isinstance(value, int):
         return abs(value) < 1 << 63
     return value is None or isinstance(value, float)
@@ -196,9 +209,7 @@ def _write(value: Any, folder: Path) -> None:
     from safetensors.torch import save_file
 
     tensors, values = {}, {}
-    for count, (key, leaf) in enumerate(_leaves(value)):
-        if count > _NODES:
-            raise RefusedError(f"holds more than {_NODES:,} values.")
+    for key, leaf in _leaves(value):
         if isinstance(leaf, torch.Tensor):
             if leaf.layout == torch.strided and not leaf.is_quantized and not leaf.is_complex():
                 tensors[key] = leaf.clone(memory_format=torch.contiguous_format)
