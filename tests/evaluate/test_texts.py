@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from judge import WINDOW, by_transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import GPT2LMHeadModel
 
@@ -143,12 +145,24 @@ def test_what_cannot_be_evaluated_is_named(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing to evaluate on"):
         run(model, tmp_path)
     path = tmp_path / "cloze.jsonl"
-    path.write_text('{"text": "two words"}\n{"text": "one"}\n')
-    with pytest.raises(InputError, match="record 2: fewer than two words"):
-        run(model, tmp_path, cloze=(str(path),))
+    for short in ("one", " ", ""):
+        path.write_text(f'{{"text": "two words"}}\n{{"text": "{short}"}}\n')
+        with pytest.raises(InputError, match="record 2: fewer than two words"):
+            run(model, tmp_path, cloze=(str(path),))
     path.write_text('{"text": "two words"}\n{"passage": "one"}\n')
     with pytest.raises(InputError, match="record 2: no text under 'text'"):
         run(model, tmp_path, texts=(str(path),))
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9 " * 20)
     with pytest.raises(InputError, match="not UTF-8"):
         run(model, tmp_path, texts=(str(tmp_path / "latin.txt"),))
+
+
+def test_a_model_without_a_finite_loss_is_said(model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    tensors = load_file(broken / "model.safetensors")
+    tensors["transformer.ln_f.bias"].fill_(torch.nan)
+    save_file(tensors, broken / "model.safetensors")
+    (tmp_path / "some.txt").write_text("the cat sat on the mat")
+    with pytest.raises(InputError, match="the loss is not finite"):
+        run(broken, tmp_path, texts=(str(tmp_path / "some.txt"),))

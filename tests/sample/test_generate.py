@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from scipy import stats
 from transformers import GPT2LMHeadModel
 
+from web2gpt.errors import ConfigError, InputError
 from web2gpt.sample.cached import CachedGPT2
 
 PROMPTS = ["the cat", "s", "a hat and the other mat on the", "", "ñandú"]
@@ -151,6 +153,17 @@ def test_ids_without_a_token_are_never_drawn(make_twin: Callable[..., Any]) -> N
         for sampled in padded.sample(["the"], num_samples=20, max_new_tokens=20, **options):
             assert 0 < sampled.length <= 20
             assert sampled.text
+
+
+def test_a_model_that_computes_no_numbers_is_refused(make_twin: Callable[..., Any]) -> None:
+    broken = make_twin(lambda theirs: theirs.transformer.ln_f.bias.fill_(torch.nan))
+    with pytest.raises(InputError, match="logits are not finite"):
+        broken.sample(["the"])
+
+
+def test_an_empty_stop_string_is_refused(twin: Any) -> None:
+    with pytest.raises(ConfigError, match=r"sample\.stop"):
+        twin.sample(["the"], stop=("cat", ""))
 
 
 def test_a_text_does_not_end_before_there_is_something_to_read(

@@ -160,8 +160,10 @@ def test_a_dialogue_answers_every_line_and_repeats_itself(twin: Any) -> None:
 
 def test_the_command_takes_prompts_from_the_terminal(twin: Any) -> None:
     arguments = ["sample", "--model", str(twin.folder), "--interactive", "--max-new-tokens", "3"]
-    result = CliRunner().invoke(app, [*arguments, "--device", "cpu"], input="the\nlast")
+    typed = b"the caf\xe9\nlast"
+    result = CliRunner().invoke(app, [*arguments, "--device", "cpu"], input=typed)
     assert result.exit_code == 0, result.output
     assert result.output.count("> [") == 2 and "[last]" in result.output
+    assert "[the caf\ufffd]" in result.output
     refused = CliRunner().invoke(app, ["sample", "--model", str(twin.folder)])
     assert isinstance(refused.exception, ConfigError)

@@ -41,10 +41,11 @@ def last_word(text: str, tokenizer: Any) -> Passage:
 
     Raises ``ValueError`` if there are not two words.
     """
-    *before, word = text.rsplit(maxsplit=1)
-    if not before:
+    words = text.rsplit(maxsplit=1)
+    if len(words) < 2:
         raise ValueError("fewer than two words")
-    ids = list(tokenizer.encode(before[0], add_special_tokens=False).ids)
+    before, word = words
+    ids = list(tokenizer.encode(before, add_special_tokens=False).ids)
     answer = list(tokenizer.encode(f" {word}", add_special_tokens=False).ids)
     return Passage(ids + answer, len(answer))
 

@@ -8,7 +8,7 @@ beat to have learnt anything from it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, isfinite, log
 
 import numpy as np
 import torch
@@ -86,7 +86,7 @@ def measure(
 
     ``stride`` below ``length`` gives each token at least ``length - stride`` tokens of context,
     but for the first window. ``total`` (tokens) is for the progress line. Raises ``ValueError`` if
-    there are fewer than two tokens, or ids that the model does not have.
+    there are fewer than two tokens, ids that the model does not have, or no finite loss.
     """
     counted = _Counted(pieces, model.embedding.wte.num_embeddings)
     loss, predicted = 0.0, 0
@@ -98,6 +98,8 @@ def measure(
             progress.advance(scored, note=f"loss {loss / predicted:.3f}")
     if counted.first is None or not predicted:
         raise ValueError("fewer than two tokens: nothing to predict")
+    if not isfinite(loss):
+        raise ValueError("the loss is not finite: the model's weights hold NaN or infinity")
     return Measured(loss, predicted, counted.counts, counted.first)
 
 

@@ -35,9 +35,10 @@ class Drawable:
         tokenizer.encode_special_tokens = False  # a prompt may hold <|endoftext|> as itself
         ids = tokenizer.get_vocab(with_added_tokens=True)
         end = ids.get(END_OF_TEXT) if end_of_text is None else end_of_text
-        if max(ids.values()) >= vocab_size or end not in ids.values():
+        highest = max(ids.values(), default=-1)
+        if highest >= vocab_size or end not in ids.values():
             raise InputError(
-                f"{path}: ids up to {max(ids.values())}, end-of-text {end}, do not fit the model's "
+                f"{path}: ids up to {highest}, end-of-text {end}, do not fit the model's "
                 f"vocabulary of {vocab_size}; give the tokenizer that the model was trained with."
             )
         allowed = torch.zeros(vocab_size, dtype=torch.bool)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from web2gpt.config.outputs import SampleRun
 from web2gpt.config.training import Model
+from web2gpt.errors import ConfigError, InputError
 from web2gpt.model.gpt2 import GPT2
 from web2gpt.sample.cached import CachedGPT2
 from web2gpt.sample.draw import choose, penalize, random_stream
@@ -54,9 +55,15 @@ class _Text:
 
 
 class Sampler:
-    """``for order, sampled in Sampler(...).run(prompts)``: texts in the order in which they end."""
+    """``for order, sampled in Sampler(...).run(prompts)``: texts in the order in which they end.
+
+    Raises ``ConfigError`` for settings that give no text, ``InputError`` while drawing if the
+    model's logits are not finite.
+    """
 
     def __init__(self, model: GPT2, sizes: Model, drawable: Drawable, settings: SampleRun):
+        if "" in settings.stop:
+            raise ConfigError("sample.stop: an empty text ends every sample; leave it out.")
         self.drawable, self.settings = drawable, settings
         self.window = sizes.n_positions
         self._model, self._sizes = model, sizes
@@ -116,6 +123,11 @@ class Sampler:
 
     def _draw(self, logits: Tensor, active: list[_Text]) -> Tensor:
         settings = self.settings
+        if not torch.isfinite(logits).all():
+            raise InputError(
+                "the model's logits are not finite: its weights hold NaN, or are beyond all "
+                "measure; take an earlier checkpoint, or another model."
+            )
         if settings.repetition_penalty != 1:
             logits = penalize(logits, _seen(logits, active), settings.repetition_penalty)
         logits = logits.masked_fill(self._forbidden, -torch.inf)

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict, dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 import orjson
@@ -68,7 +69,10 @@ def sample_model(files: SampleFiles, settings: SampleRun, *, live: bool = False)
 
 
 def interactive(model: ModelFiles, settings: SampleRun) -> None:
-    """Prompts from standard input, each answered with a text; nothing is written."""
+    """Prompts from standard input, each answered with a text; nothing is written. Bytes that are
+    not UTF-8 are replaced: a slip of the keyboard ends no dialogue."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     converse(open_sampler(model, settings), sys.stdin)
 
 
