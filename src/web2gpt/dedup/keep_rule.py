@@ -8,8 +8,10 @@ anyway, fall back on their place.
 """
 
 import numpy as np
-import polars
+import pyarrow
 from numpy.typing import NDArray
+from pyarrow import compute
+from pyarrow.parquet import read_table
 
 from web2gpt.config.dedup import Dedup
 from web2gpt.dedup.candidates import Ranking
@@ -30,25 +32,30 @@ def rank(corpus: Corpus, census: Census, involved: NDArray[np.bool_]) -> Ranking
 def _in_order(files: SignatureFiles, alive: NDArray[np.bool_], settings: Dedup) -> Numbers:
     """Numbers of the documents marked in ``alive`` [documents], the best first.
 
-    Memory: their URLs, ids and merits.
+    Memory: their URLs, ids and merits, and 8 bytes each for their order.
     """
     columns = ["id", "url", "characters", "date", "priority", "damaged"]
-    parts = []
-    for file in range(len(files.paths)):
-        marked = polars.Series(alive[files.starts[file] : files.starts[file + 1]])
-        if marked.any():
-            parts.append(files.columns(file, columns).filter(marked))
+    parts = [
+        read_table(path, columns=columns, use_threads=False).filter(pyarrow.array(alive[start:end]))
+        for path, start, end in zip(files.paths, files.starts, files.starts[1:], strict=False)
+        if alive[start:end].any()
+    ]
+    numbers = np.flatnonzero(alive).astype(np.uint32)
     if not parts:
-        return np.empty(0, dtype=np.uint32)
-    characters, rule = polars.col("characters"), polars.col(RULE_COLUMN[settings.keep])
-    ordered = polars.concat(parts).select(
-        "number",
-        (polars.col("number") < files.own).alias("new"),
-        (polars.col("damaged") | (characters < settings.min_characters)).alias("last"),
-        (rule if settings.keep == "oldest" else -rule).alias("rule"),
-        (-characters).alias("shorter"),
-        polars.col("url").fill_null(""),
-        "id",
-    )
-    keys = ("new", "last", "rule", "shorter", "url", "id", "number")
-    return ordered.sort(keys, nulls_last=True)["number"].to_numpy().astype(np.uint32)
+        return numbers
+    documents = pyarrow.concat_tables(parts)
+    characters, rule = documents["characters"], documents[RULE_COLUMN[settings.keep]]
+    short = compute.less(characters, settings.min_characters)
+    keys = {
+        "new": pyarrow.array(numbers < files.own),
+        "last": compute.or_(documents["damaged"], short),
+        "rule": rule if settings.keep == "oldest" else compute.negate(rule),
+        "shorter": compute.negate(characters),
+        "url": compute.fill_null(documents["url"], ""),
+        "id": documents["id"],
+        "number": pyarrow.array(numbers),
+    }
+    ascending = [(name, "ascending") for name in keys]
+    order = compute.sort_indices(pyarrow.table(keys), ascending)  # nulls last
+    best_first: Numbers = numbers[order.to_numpy()]
+    return best_first
