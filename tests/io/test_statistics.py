@@ -137,3 +137,14 @@ def test_the_command_refuses_parts_of_different_stages(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, InputError)
     assert "counts documents of clean" in str(result.exception)
+
+
+def test_pages_and_records_of_one_stage_add_up(tmp_path: Path) -> None:
+    """Archives beside JSON lines, as extract reads them."""
+    parts = [Statistics("extract", unit, 2, 2, 2) for unit in ("records", "pages", "records")]
+    for number, part in enumerate(parts):
+        part.write(tmp_path / f"{number}.json")
+    named = [word for n in range(3) for word in ("--part", str(tmp_path / f"{n}.json"))]
+    result = CliRunner().invoke(app, ["statistics", *named, "--output", str(tmp_path / "all.json")])
+    assert result.exit_code == 0, result.exception
+    assert result.output.startswith("extract: 6 pages and records in, 6 kept")

@@ -24,7 +24,7 @@ def statistics(
     """
     parts = [_load(path) for path in part]
     for path, one in zip(part, parts, strict=True):
-        if (one.stage, one.unit) != (parts[0].stage, parts[0].unit):
+        if one.stage != parts[0].stage:
             raise InputError(
                 f"{path}: counts {one.unit} of {one.stage}, but {part[0]} counts {parts[0].unit} "
                 f"of {parts[0].stage}; give the shards of one stage."

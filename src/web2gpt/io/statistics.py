@@ -90,9 +90,13 @@ class Statistics:
 
 
 def add_up(parts: Iterable[Statistics]) -> Statistics:
-    """The statistics of a whole stage from those of its shards (at least one)."""
+    """The statistics of a whole stage from those of its shards (at least one).
+
+    Extract counts the pages of archives and the records of JSON lines; of both: pages and records.
+    """
     first, *rest = parts
     total = Statistics.from_json(first.as_json())
+    total.unit = " and ".join(sorted({first.unit, *(part.unit for part in rest)}))
     for part in rest:
         total.read += part.read
         total.kept += part.kept
