@@ -87,10 +87,27 @@ def test_ngrams_of_long_short_and_very_short_texts(tmp_path: Path) -> None:
     }
 
 
-def test_an_evaluation_set_without_ngrams_is_said(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("too short\n")
+def test_an_evaluation_set_as_deep_as_json_may_be_is_read(tmp_path: Path) -> None:
+    text = " ".join(f"w{n}" for n in range(8))
+    (tmp_path / "a.jsonl").write_text(f'{{"x": {"[" * 1000}"{text}"{"]" * 1000}}}')
+    found = evaluation_ngrams(settings(against=(str(tmp_path / "a.jsonl"),)))
+    assert list(found) == [tuple(text.split())]
+
+
+@pytest.mark.parametrize("content", ["too short\n", "word", "", "\n\n", "\ufeff"])
+def test_an_evaluation_set_without_ngrams_is_said(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.txt").write_text(content)
     with pytest.raises(InputError, match=r"a\.txt: no text of 8 words"):
         evaluation_ngrams(settings(against=(str(tmp_path / "a.txt"),)))
+
+
+def test_a_line_that_cannot_be_read_costs_itself_when_counting(tmp_path: Path) -> None:
+    path = tmp_path / "shard.jsonl"
+    path.write_text('{"text": "1 2 3 4 5 6 7 8"}\nnot json\n{"text": "1 2 3 4 5 6 7 8"}\n')
+    (tmp_path / "a.txt").write_text("1 2 3 4 5 6 7 8")
+    (tmp_path / "work").mkdir()
+    against = settings(against=(str(tmp_path / "a.txt"),))
+    assert count_ngrams([path], against, tmp_path / "work")["count"].to_pylist() == [2]
 
 
 def test_cut_reaches_the_margin_and_on_to_the_sentence_ends() -> None:
@@ -199,7 +216,7 @@ def test_counting_goes_on_with_the_shard_at_which_it_was_stopped(tmp_path: Path)
                  str(output), "--work", str(work)]  # fmt: skip
     last = shards[2].read_bytes()
     shards[2].write_bytes(last[:-9])  # stops the stage, as a full disk would
-    with pytest.raises(InputError, match=r"c\.jsonl\.zst: line"):
+    with pytest.raises(InputError, match=r"c\.jsonl\.zst: broken at line"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert sorted(path.name for path in work.glob("counts-*")) == [
         "counts-0000.npy", "counts-0001.npy"]  # fmt: skip

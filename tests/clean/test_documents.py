@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from web2gpt.clean.marks import FIRST, LAST, MOST, is_mark, longest_run
+
 ENGLISH = (
     "The river ran through the valley, and the people who lived beside it built their mills "
     "where the water was quick. In winter the ice held the wheels and nobody worked. "
@@ -95,6 +97,21 @@ def test_same_bytes_without_the_fast_substitutes(
     fast = run_stage(["clean"], MIXED, "--min-tokens", "45").files
     monkeypatch.setitem(sys.modules, "langdetect_rs", None)
     assert run_stage(["clean"], MIXED, "--min-tokens", "45").files == fast
+
+
+def test_a_row_of_marks_without_end_costs_its_document_no_time(run_stage: Any) -> None:
+    marks = "\u0301\u0327" * 200_000  # sorting them would take hours
+    found = run_stage(["clean"], [{"id": "1" * 32, "url": None, "text": f"a{marks}"}, MIXED[0]])
+    assert found.stats["dropped"] == {"combining_marks": 1}
+    assert found.rejected[0]["figure"] == len(marks)
+
+
+def test_no_mark_is_forgotten_and_writing_with_many_of_them_is_left_alone() -> None:
+    everywhere = set(filter(is_mark, map(chr, range(0x80, sys.maxunicode + 1))))
+    assert everywhere == set(filter(is_mark, map(chr, range(FIRST, LAST))))
+    assert longest_run("e\u0301\u0327" * 5000) == 0
+    assert longest_run("a" + "\u0301" * MOST) == 0
+    assert longest_run("a" + "\uff9e\u0f73" * MOST) == 2 * MOST
 
 
 def test_a_document_without_text_is_an_error_of_its_own(run_stage: Any) -> None:

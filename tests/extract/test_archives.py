@@ -224,6 +224,19 @@ def test_a_truncated_archive_loses_its_last_record_only(run: Run, form: str) -> 
     assert stats["errors"] == {"broken_record": 1}
 
 
+def test_answers_of_other_protocols_are_no_broken_pages(run: Run) -> None:
+    """Heritrix files each look-up of a name as a response."""
+    archive = Archive().response("http://a.example/", html(1))
+    for uri in ("dns:a.example", "ftp://a.example/x"):
+        record = archive._writer.create_warc_record(
+            uri, "response", payload=io.BytesIO(b"20260101\na.example. IN A 192.0.2.1\n"),
+            warc_content_type="text/dns",
+        )  # fmt: skip
+        archive._writer.write_record(record)
+    _, rejected, stats = run(archive.content)
+    assert (stats["in"], stats["kept"], rejected) == (1, 1, [])
+
+
 def test_a_file_that_is_no_archive_is_said(run: Run) -> None:
     documents, _, stats = run(b"<html>not an archive</html>" * 100)
     assert documents == []

@@ -111,6 +111,16 @@ def test_keys_of_the_source_are_used_also_nested(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_values_that_cannot_be_written_are_not_carried(tmp_path: Path) -> None:
+    path = tmp_path / "input.jsonl"
+    values = ("9" * 30 + ', "odd": NaN', "-9223372036854775807", "NaN", '"\\ud800a"', "true", "[1]")
+    path.write_text("".join(f'{{"text": "a", "n": {value}}}\n' for value in values))
+    documents, _, stats = run(tmp_path, [path], "--keys.carry", "n")
+    carried = [document.get("n", "none") for document in documents]
+    assert carried == ["none", -(2**63) + 1, None, "a", "none", "none"]
+    assert stats["errors"] == {}
+
+
 def test_second_record_with_an_id_is_an_error_of_that_record(tmp_path: Path) -> None:
     path = tmp_path / "input.jsonl"
     records = [

@@ -22,7 +22,7 @@ from web2gpt.io.atomic import atomic_write
 from web2gpt.io.documents import fault_of
 from web2gpt.io.made import made_by
 from web2gpt.io.progress import ProgressLine
-from web2gpt.io.shards import BadLine, Document, read_jsonl
+from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, read_jsonl
 from web2gpt.io.stage import ShardJob
 from web2gpt.web.ids import document_id
 
@@ -64,7 +64,9 @@ def _count_shard(path: Path, finder: NgramFinder, progress: ProgressLine) -> Cou
     counts = np.zeros(len(finder.ngrams), dtype=np.int64)
     for record in read_jsonl(path):
         if isinstance(record, BadLine):
-            raise InputError(f"{path}: line {record.line}: {record.reason}; make it again.")
+            if record.reason == BROKEN_COMPRESSION:
+                raise InputError(f"{path}: broken at line {record.line}; delete it and run again.")
+            continue  # cutting will count it
         if isinstance(record.get("text"), str):
             for match in finder.find(folded_words(record["text"])):
                 counts[match.ngram] += 1

@@ -1,6 +1,7 @@
 """Clean a shard's documents: mend the text, then let each filter judge it."""
 
 from web2gpt.clean.filters import filters
+from web2gpt.clean.marks import longest_run
 from web2gpt.clean.mask import masker
 from web2gpt.clean.mend import Mend, collapse_whitespace, text_fixer
 from web2gpt.config.clean import Clean
@@ -18,6 +19,9 @@ def clean_documents(job: ShardJob, settings: Clean) -> None:
     for document in job.documents():
         if not isinstance(document.get("text"), str):
             job.error(document, "no_text")
+            continue
+        if marks := longest_run(document["text"]):
+            job.drop(document, "combining_marks", marks)
             continue
         text = mend(document["text"])
         figures["fixed"] += text != document["text"]

@@ -61,12 +61,14 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """All strings inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _strings(inner)
+    """All strings inside a JSON value, in order, however deep they stand."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            yield inner
+        elif isinstance(inner, dict | list):
+            waiting += reversed(inner.values() if isinstance(inner, dict) else inner)
 
 
 def _paragraphs(path: Path) -> Iterator[str]:

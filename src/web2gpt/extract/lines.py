@@ -19,6 +19,7 @@ from web2gpt.web.ids import document_id
 from web2gpt.web.text import writable
 
 CARRIED = ("title", "date", "language", "crawled")
+MOST = (1 << 63) - 1  # largest integer that is carried
 OWN = ("id", "url", "text", "source")  # fields of a document that a record cannot set
 
 
@@ -83,7 +84,10 @@ def _document(line: bytes, source: str, keys: Keys, place: str) -> Document:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
+    """Whether a value can be carried: JSON has numbers of any size, what is written has 64 bits."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, str | float) or (isinstance(value, int) and -MOST <= value <= MOST)
 
 
 def _parse(line: bytes) -> dict[str, Any]:

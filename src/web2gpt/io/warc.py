@@ -116,12 +116,22 @@ def read_responses(path: Path, max_bytes: int) -> Iterator[Response | BadRecord]
         for found in read_blocks(path, max_bytes + MAX_HEAD):
             if isinstance(found, Damage):
                 yield _bad(found, path, "broken_record")
-            elif (found.headers.get("WARC-Type") or "").lower() == "response":
+            elif _is_http(found):
                 yield _response(found, path, max_bytes)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror or error}); name another file."
         ) from error
+
+
+def _is_http(found: Block) -> bool:
+    """Whether a record is an answer by HTTP; crawlers file look-ups of names as responses too."""
+    fields = found.headers
+    if (fields.get("WARC-Type") or "").lower() != "response":
+        return False
+    scheme = (fields.get("WARC-Target-URI") or "").lstrip("<").partition(":")[0].lower()
+    kind = (fields.get("Content-Type") or "").lower()
+    return scheme not in ("dns", "ftp", "ftps", "whois") or kind.startswith("application/http")
 
 
 def _bad(found: Block | Damage, path: Path, reason: str) -> BadRecord:
