@@ -82,9 +82,9 @@ class Crawl:
         """Keep the progress line alive, also while nothing comes."""
         while True:
             await asyncio.sleep(NEWS)
-            self._progress.advance(0, note=self._note(places))
+            self._progress.advance(0, note=self.note(places))
 
-    def _note(self, places: Places) -> str:
+    def note(self, places: Places) -> str:
         """Outcomes so far, and the hosts that are waited for longest."""
         seen = [f"{count:,} {name}" for name, count in self._outcomes.most_common(4)]
         slow = [f"{host} {seconds:.0f} s" for host, seconds in places.longest(NAMED)
