@@ -57,6 +57,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tokens", type=Path, required=True, help=".bin; its .idx tells the type")
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="processes' folders and logs; by default OUTPUT")
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=["345M"])
     parser.add_argument("--contenders", nargs="+", default=["ours"])
     parser.add_argument("--nanogpt", type=Path, help="checkout of karpathy/nanoGPT")
@@ -106,11 +107,11 @@ def case_of(arguments: argparse.Namespace, size: str, contender: str) -> Case:
         vocab_size=arguments.vocab_size,
         nanogpt=str(arguments.nanogpt or ""),
         breakdown=arguments.breakdown,
-        folder=str(arguments.output / contender_folder(size, contender)),
+        folder=str((arguments.work or arguments.output) / folder_name(size, contender)),
     )
 
 
-def contender_folder(size: str, contender: str) -> str:
+def folder_name(size: str, contender: str) -> str:
     return "".join(
         letter if letter.isalnum() or letter in "-." else "_" for letter in f"{size}-{contender}"
     )
