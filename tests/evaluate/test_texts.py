@@ -84,11 +84,14 @@ def test_documents_of_json_lines_end_with_end_of_text(model: Path, tmp_path: Pat
     assert figures["loss"] == pytest.approx(loss / count, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    "passage", [TEXT + "the cat\nsat on\n\n\n the   mat \n \nñandú\n", " the cat's\tmat  is 1.5 ñ"]
+)
 def test_a_large_text_has_the_tokens_of_the_whole(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passage: str
 ) -> None:
     path = tmp_path / "large.txt"
-    whole = (TEXT + "the cat\nsat on\n\n\n the   mat \n \nñandú\n") * 9
+    whole = passage * 20
     path.write_text("\ufeff" + whole)
     bpe = Tokenizer.from_file(str(model / "tokenizer.json"))
     monkeypatch.setattr(texts, "PIECE", 50)
@@ -163,6 +166,19 @@ def test_a_model_without_a_finite_loss_is_said(model: Path, tmp_path: Path) -> N
     tensors = load_file(broken / "model.safetensors")
     tensors["transformer.ln_f.bias"].fill_(torch.nan)
     save_file(tensors, broken / "model.safetensors")
-    (tmp_path / "some.txt").write_text("the cat sat on the mat")
+    path = tmp_path / "some.txt"
+    path.write_text("the cat sat on the mat")
     with pytest.raises(InputError, match="the loss is not finite"):
-        run(broken, tmp_path, texts=(str(tmp_path / "some.txt"),))
+        run(broken, tmp_path, texts=(str(path),))
+
+
+def test_a_perplexity_beyond_all_numbers_is_none(model: Path, tmp_path: Path) -> None:
+    wild = tmp_path / "wild"
+    shutil.copytree(model, wild)
+    tensors = load_file(wild / "model.safetensors")
+    tensors["transformer.ln_f.bias"].fill_(1e6)
+    save_file(tensors, wild / "model.safetensors")
+    path = tmp_path / "some.txt"
+    path.write_text("the cat sat on the mat")
+    figures = run(wild, tmp_path, texts=(str(path),))["texts"][str(path)]
+    assert figures["loss"] > 700 and figures["perplexity"] is None

@@ -3,7 +3,7 @@ accuracy on cloze passages, into evaluation.json."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +194,12 @@ def _summaries(result: dict[str, Any]) -> Iterator[str]:
     parts = {name: part for name, part in result.items() if name.startswith(SPLITS)}
     for name, part in (parts | result.get("texts", {})).items():
         bits = f", {part['bits_per_byte']:.3f} bits a byte" if "bits_per_byte" in part else ""
+        perplexity = inf if part["perplexity"] is None else part["perplexity"]
         adjusted = part.get("adjusted_perplexity")
         words = f", {adjusted:.2f} by word" if adjusted is not None else ""
         yield (
             f"evaluate: {name}, {part['tokens']:,} tokens: loss {part['loss']:.4f} nats "
-            f"(perplexity {part['perplexity']:.2f}{words}{bits}); "
+            f"(perplexity {perplexity:.2f}{words}{bits}); "
             f"{part['below_unigram_entropy']:.2f} below the unigram entropy of "
             f"{part['unigram_entropy']:.4f}"
         )

@@ -22,6 +22,7 @@ from web2gpt.io.shards import BadLine, read_jsonl
 PIECE = 16 << 20  # characters tokenized at once
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 _SEAM = re.compile(r"(?<=\S\n)(?=\S)")  # where no token of any usual pre-tokenizer goes across
+_WORD_SEAM = re.compile(r"(?<=\S)(?= \S)")  # where none of a byte-level one does
 
 
 @dataclass
@@ -60,11 +61,20 @@ class TextFile:
         for read in _decoded(self.path):
             held = (held + read).lstrip() if first else held + read
             first = first and not held
-            seams = list(_SEAM.finditer(held))
-            if len(held) >= PIECE and seams:
-                yield held[: seams[-1].start()]
-                held = held[seams[-1].start() :]
+            if len(held) >= PIECE and (end := _last_seam(held)):
+                yield held[:end]
+                held = held[end:]
         yield held.rstrip()
+
+
+def _last_seam(text: str) -> int:
+    """Where to cut a text that is long enough: behind its last line or, where a line is as long as
+    a piece itself, before its last word; 0 if there is no such place."""
+    for seam, reach in ((_SEAM, PIECE // 2), (_WORD_SEAM, PIECE + 2)):
+        places = [found.start() for found in seam.finditer(text, max(0, len(text) - reach))]
+        if places:
+            return places[-1]
+    return 0
 
 
 def is_jsonl(path: Path) -> bool:

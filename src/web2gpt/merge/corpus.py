@@ -80,7 +80,7 @@ def _merge_shuffled(merge: ShardJob, settings: Merge) -> None:
 def _blocks(merge: ShardJob) -> Iterator[tuple[Block, list[Document]]]:
     """All blocks of the shards with their records; bad lines are recorded and left out."""
     for path in merge.files.inputs:
-        if not path.exists():
+        if not path.is_file():
             raise InputError(f"{path}: no such file; run the stage that makes it first.")
         merge.statistics.bytes_in += path.stat().st_size
         number = 0
