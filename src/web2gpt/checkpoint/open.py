@@ -58,7 +58,7 @@ class ModelFiles:
         folder = self.resolved
         own = [] if self.tokenizer is None else [self.tokenizer]
         if (folder / "config.json").is_file():
-            return [*(path for path in folder.iterdir() if path.is_file()), *own]
+            return [*(path for path in sorted(folder.iterdir()) if path.is_file()), *own]
         return [folder / INDEX, *own]
 
     def open(self, device: torch.device | str = "cpu") -> Opened:

@@ -21,6 +21,7 @@ def clean_documents(job: ShardJob, settings: Clean) -> None:
             job.error(document, "no_text")
             continue
         if marks := longest_run(document["text"]):
+            figures["combining_marks_characters"] += len(document["text"])
             job.drop(document, "combining_marks", marks)
             continue
         text = mend(document["text"])
