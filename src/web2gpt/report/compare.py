@@ -38,7 +38,8 @@ class Side:
         config = parse_config(Missing().text(run / "config.yaml", "config.yaml"))
         if config is None:
             raise InputError(
-                f"{run}: no config.yaml of a run in it; name a folder results/runs/NAME."
+                f"{run}: no config.yaml of a run in it; name a folder results/runs/NAME, or have "
+                "it written by `snakemake config`."
             )
         data = run.absolute().parents[1] / "data" / config.data.name
         return cls(

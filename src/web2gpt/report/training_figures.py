@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator
 
+from matplotlib.ticker import MaxNLocator
+
 from web2gpt.report.drawing import (
     ERROR,
     INK,
@@ -49,6 +51,7 @@ def loss_curve(training: Training) -> Figure | None:
         axes.axvline(step, color=ERROR, linewidth=0.8)
     told += _marks(training)
     axes.set(xlabel="step", ylabel="loss (nats a token)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(frameon=False, labelcolor=INK)
     return finish(canvas, "loss", "Loss", "; ".join(told))
 
@@ -76,6 +79,7 @@ def line(
         told += f"; estimated before: {expected:.4g}"
         top = max(top, expected)
     axes.set(xlabel="step", ylabel=label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0, top=1.1 * top or 1)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     return finish(canvas, name, title, told)
