@@ -55,7 +55,7 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         try:
             require()
-            self._clear_after_a_killed_run()
+            self.clear_after_a_killed_run()
             self._configure()
             self._start_munge()
             self._start("slurmctld", "slurmctld", "-D")
@@ -199,7 +199,7 @@ PartitionName=urgent Nodes=n[1-2] MaxTime=INFINITE State=UP PriorityTier=10 Pree
         CONFIGURATION.parent.mkdir(parents=True, exist_ok=True)
         CONFIGURATION.write_text(text)
 
-    def _clear_after_a_killed_run(self) -> None:
+    def clear_after_a_killed_run(self) -> None:
         """A configuration of ours whose run was killed: end its daemons, if they are still its."""
         if not CONFIGURATION.exists():
             return
