@@ -18,7 +18,7 @@ def saved(folder: Path, step: int) -> Path:
     path.mkdir(parents=True)
     State(step, step, step, step).write(path)
     files = {STATE: FileEntry.of(path / STATE)}
-    Index(folder.name, step, {}, {}, files, "fp32").write(path)
+    Index(folder.name, step, {"vocab_size": 257}, {}, files, "fp32").write(path)
     return path
 
 
