@@ -49,7 +49,7 @@ def main() -> int:
             file.write(json.dumps(result) + "\n")
         print(table(results), flush=True)
     for result in results:
-        print_breakdown(result)
+        print_breakdown(result, results[0])
     return int(all("error" in result for result in results))
 
 
@@ -130,7 +130,7 @@ def run(case: Case, limit: float) -> dict[str, Any]:
         error = "no result"
     if error:
         log = (folder / "rank_0.log").read_text(errors="replace").splitlines()
-        return {"case": case.name, "error": error, "log": log[-5:]}
+        return {"case": case.name, "error": error, "log": log[-30:]}
     result: dict[str, Any] = json.loads(written.read_text())
     return {"case": case.name, "settings": asdict(case), **result}
 
@@ -206,11 +206,23 @@ def row(result: dict[str, Any], product: float | None) -> list[str]:
     ]
 
 
-def print_breakdown(result: dict[str, Any]) -> None:
-    parts = result.get("breakdown")
-    if parts:
-        said = ", ".join(f"{name} {spent:.1f}" for name, spent in parts["milliseconds"].items())
-        print(f"{result['case']}: ms of a step of {parts['step_ms']:.1f}: {said}")
+def print_breakdown(result: dict[str, Any], product: dict[str, Any]) -> None:
+    """What a step was spent on, and what it cannot do without at the rates of this machine."""
+    if "breakdown" not in result:
+        return
+    parts = result["breakdown"]
+    print(
+        f"{result['case']}, ms of a step of {parts['step_ms']:.1f}: {listed(parts['milliseconds'])}"
+    )
+    if "tflops" in product:
+        from train_breakdown import floors
+
+        rates = product["tflops"], product["bytes_per_second"]
+        print(f"  at least: {listed(floors(Case(**result['settings']), *rates))}")
+
+
+def listed(milliseconds: dict[str, float]) -> str:
+    return ", ".join(f"{name} {spent:.1f}" for name, spent in milliseconds.items())
 
 
 if __name__ == "__main__":

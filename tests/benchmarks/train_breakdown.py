@@ -1,5 +1,6 @@
 """Where a step's time goes on the GPU, by kind of kernel; what no kernel covers is idle.
 
+``floors`` says what each kind would take at the rates of a large matrix product and of a copy.
 Kinds are told by kernels' names; the longest kernels are listed too, so that a name that was not
 foreseen (it counts as ``other``) can be seen.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
+from train_case import Case
 
 KINDS = (
     ("attention", r"flash|fmha|attention|sdpa|mha|_bwd_dot|_bwd_convert"),
@@ -50,6 +52,31 @@ def breakdown(step: Callable[[], Any], device: str) -> dict[str, Any]:
         "longest": dict(names.most_common(LONGEST)),
         "kernels": len(spans),
     }
+
+
+def floors(case: Case, tflops: float, bytes_per_second: float) -> dict[str, float]:
+    """Milliseconds of a step by kind, at measured rates.
+
+    Products: 6 (12 L h² + V h) operations a token; attention: those of the causal half. Bytes: 6 a
+    logit; 96 h a block and token for norms, GELU and sums, fused (34 forward, 62 back); 50 a
+    parameter and step for norm, clipping, AdamW and cast; 10 for adding up a micro-batch's gradient.
+    """
+    layers, h, positions = case.shape.n_layer, case.shape.n_embd, case.shape.n_positions
+    tokens = case.batch * positions / case.world_size
+    matrices = 12 * layers * h * h + case.vocab_size * h
+    operations = {
+        "matrix products": 6 * matrices * tokens,
+        "attention": 6 * layers * h * positions * tokens,
+    }
+    micro_batches = tokens / positions / case.micro_batch_size
+    traffic = {
+        "loss": 6 * case.vocab_size * tokens,
+        "norms, GELU, sums": 96 * h * layers * tokens,
+        "optimizer": 50 * matrices,
+        "gradients added up": 10 * matrices * micro_batches,
+    }
+    found = {kind: count / (tflops * 1e9) for kind, count in operations.items()}
+    return found | {kind: count / bytes_per_second * 1e3 for kind, count in traffic.items()}
 
 
 def kind_of(name: str) -> str:

@@ -189,6 +189,8 @@ def build(case: Case) -> Contender:
         return ours(case)
     from train_rivals import RIVALS
 
+    if case.settings or case.world_size > 1:
+        raise SystemExit(f"{case.contender}: takes micro_batch_size only, on one device")
     windows = Windows(case.tokens, case.shape.n_positions, case.vocab_size)
     return Contender(RIVALS[case.contender](case, windows), compiled=case.compile)
 
@@ -260,8 +262,22 @@ def product(case: Case) -> dict[str, Any]:
     return {
         "tflops": next(iter(found.values())),
         "products": found,
+        "bytes_per_second": copy_rate(case.device),
         "machine": machine(case.device),
     }
+
+
+def copy_rate(device: str) -> float:
+    """Bytes read and written a second by a copy in the device's memory."""
+    import torch
+
+    source = torch.empty(1 << (31 if device == "cuda" else 24), dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    clock = _EventClock() if device == "cuda" else _WallClock()
+    for _ in range(10):
+        target.copy_(source)
+        clock.mark()
+    return 2 * source.numel() / statistics.median(clock.seconds())
 
 
 class _EventClock:

@@ -34,6 +34,13 @@ LAYOUTS = [
     *(Cell(pipeline=2, precision=precision) for precision in BOUNDS),
     *(Cell(data=2, zero=zero, precision="bf16") for zero in (1, 2, 3)),
     Cell(pipeline=2, zero=0),
+    *(Cell(precision=precision, compile="on") for precision in BOUNDS),
+    Cell(recompute="full", precision="bf16", compile="on"),
+    Cell(zero=3, precision="bf16", compile="on"),
+    *(Cell(tensor=2, precision=precision, compile="on") for precision in BOUNDS),
+    Cell(tensor=2, precision="bf16", sequence=True, recompute="full", compile="on"),
+    Cell(pipeline=2, precision="bf16", compile="on"),
+    Cell(data=2, zero=2, precision="bf16", compile="on"),
     Cell(tensor=2, pipeline=2, precision="bf16"),
     Cell(tensor=2, data=2, zero=2, precision="bf16"),
     Cell(tensor=2, pipeline=2, data=2, precision="bf16", sequence=True),
@@ -43,7 +50,9 @@ LAYOUTS = [
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--gpus", type=int, default=torch.cuda.device_count())
-    gpus = arguments.parse_args().gpus
+    arguments.add_argument("--only", default="", help="layouts whose name holds this: compiled")
+    given = arguments.parse_args()
+    gpus = given.gpus
     if gpus < 1:
         print("no GPU found; on a CPU: pytest tests/distributed")
         return 1
@@ -51,16 +60,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         start_fork_server(Path(folder) / "extensions", accelerator="cuda")
         worlds = Worlds()
-        for what, faults in results(worlds, gpus, Path(folder)):
+        for what, faults in results(worlds, gpus, Path(folder), given.only):
             wrong += bool(faults)
             print(f"{'WRONG' if faults else 'right'}  {what}  {'; '.join(faults)}", flush=True)
         worlds.kill()
     return int(wrong > 0)
 
 
-def results(worlds: Worlds, gpus: int, folder: Path) -> Iterator[tuple[str, list[str]]]:
+def results(worlds: Worlds, gpus: int, folder: Path, only: str) -> Iterator[tuple[str, list[str]]]:
     truth = train_plainly()
-    for cell in (cell for cell in LAYOUTS if cell.size <= gpus):
+    for cell in (cell for cell in LAYOUTS if cell.size <= gpus and only in str(cell)):
         yield f"parity {cell}", tried(parity, worlds, cell, truth)
         yield f"resume {cell}", tried(resume, worlds, cell, folder / str(cell))
         yield f"overflow or NaN {cell}", tried(bad_gradient, worlds, cell)
