@@ -59,7 +59,7 @@ def floors(case: Case, tflops: float, bytes_per_second: float) -> dict[str, floa
 
     Products: 6 (12 L h² + V h) operations a token; attention: those of the causal half. Bytes: 6 a
     logit; 96 h a block and token for norms, GELU and sums, fused (34 forward, 62 back); 50 a
-    parameter and step for norm, clipping, AdamW and cast; 10 for adding up a micro-batch's gradient.
+    parameter and step for norm, clipping, AdamW and cast; 10 to add up a micro-batch's gradient.
     """
     layers, h, positions = case.shape.n_layer, case.shape.n_embd, case.shape.n_positions
     tokens = case.batch * positions / case.world_size

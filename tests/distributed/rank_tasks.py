@@ -31,6 +31,8 @@ def device() -> torch.device:
 
 
 def build(cell: Cell) -> Engine:
+    if cell.compile == "on":
+        torch.compiler.reset()  # a process keeps a few variants of a function, one run's at most
     return Engine(cell.setup(device()), initial)
 
 
