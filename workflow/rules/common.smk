@@ -111,7 +111,7 @@ def shards_of(cfg):
 
 
 def literally(paths):
-    """Files that the configuration names, as an input: braces in a name are no wildcards."""
+    """Files that the configuration names, as an input (those with patterns in a name are refused)."""
     files = [str(path) for path in paths if path is not None]
     return lambda wildcards: files
 
