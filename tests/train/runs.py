@@ -17,7 +17,7 @@ from tiny import Data
 from web2gpt.io.atomic import read_json
 from web2gpt.train.metrics import read_rows
 
-PATIENCE = 120.0
+PATIENCE = 400.0  # seconds; a busy machine starts a run slowly
 PLANTED = Path(__file__).with_name("planted")
 STAND_INS = Path(__file__).with_name("stand_ins")
 TIMES = (
