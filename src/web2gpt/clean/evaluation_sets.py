@@ -14,9 +14,8 @@ from web2gpt.clean.ngrams import Ngram
 from web2gpt.clean.words import folded_words
 from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError
+from web2gpt.io.compression import is_json_lines
 from web2gpt.io.shards import BadLine, read_jsonl, read_lines
-
-JSONL = (".jsonl", ".json")
 
 
 def evaluation_ngrams(settings: Decontaminate) -> dict[Ngram, list[str]]:
@@ -51,7 +50,7 @@ def text_ngrams(words: list[str], settings: Decontaminate) -> Iterable[Ngram]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    if Path(path.name.removesuffix(path.suffix)).suffix in JSONL or path.suffix in JSONL:
+    if is_json_lines(path):
         for record in read_jsonl(path):
             if isinstance(record, BadLine):
                 raise InputError(f"{path}: line {record.line}: {record.reason}.")

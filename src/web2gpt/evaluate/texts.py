@@ -16,11 +16,10 @@ import numpy as np
 from web2gpt.errors import InputError
 from web2gpt.evaluate.wikitext import undone
 from web2gpt.evaluate.windows import Array
-from web2gpt.io.compression import BROKEN, open_compressed
+from web2gpt.io.compression import BROKEN, is_json_lines, open_compressed
 from web2gpt.io.shards import BadLine, read_jsonl
 
 PIECE = 16 << 20  # characters tokenized at once
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 _SEAM = re.compile(r"(?<=\S\n)(?=\S)")  # where no token of any usual pre-tokenizer goes across
 _WORD_SEAM = re.compile(r"(?<=\S)(?= \S)")  # where none of a byte-level one does
 
@@ -40,7 +39,7 @@ class TextFile:
 
     def __iter__(self) -> Iterator[Array]:
         self.words = self.documents = 0
-        if is_jsonl(self.path):
+        if is_json_lines(self.path):
             for text in records(self.path, self.key):
                 self.documents += 1
                 self.words += text.strip().count(" ") + 1
@@ -75,12 +74,6 @@ def _last_seam(text: str) -> int:
         if places:
             return places[-1]
     return 0
-
-
-def is_jsonl(path: Path) -> bool:
-    """By its name: .jsonl, .json or .ndjson, packed or not."""
-    name = path.with_suffix("") if path.suffix in PACKED else path
-    return name.suffix in (".jsonl", ".json", ".ndjson")
 
 
 def records(path: Path, key: str) -> Iterator[str]:

@@ -19,6 +19,15 @@ MAX_WINDOW = 1 << 31  # Reddit's dumps use windows of 2 GiB
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 """What reading a damaged file can raise."""
 
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+JSON_LINES = (".jsonl", ".json", ".ndjson")
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether a file holds JSON lines, by its name: compressed or not."""
+    name = path.with_suffix("") if path.suffix in PACKED else path
+    return name.suffix in JSON_LINES
+
 
 def open_compressed(path: Path) -> IO[bytes]:
     """Open ``path`` for reading: .gz, .bz2, .xz and .zst are decompressed, all else is plain."""
