@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,6 +69,15 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
+        numbers = (signal.SIGTERM, signal.SIGINT)  # a second one would leave all of it running
+        before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+        try:
+            self._stop_all()
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    def _stop_all(self) -> None:
         if "slurmctld" in self.daemons:
             subprocess.run(["scancel", "--user=root"], capture_output=True, check=False)
             deadline = time.monotonic() + 20
@@ -75,6 +85,7 @@ class Cluster:
                 time.sleep(0.5)
         for name in reversed(list(self.daemons)):
             self.stop(name)
+        kill_steps(self.folder)
         if CONFIGURATION.exists() and CONFIGURATION.read_text().startswith(f"{MARK}{self.folder}"):
             CONFIGURATION.unlink()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -209,6 +220,7 @@ PartitionName=urgent Nodes=n[1-2] MaxTime=INFINITE State=UP PriorityTier=10 Pree
             command = Path(f"/proc/{pid}/cmdline")
             if pid and command.exists() and command.read_text().startswith(("slurm", "munged")):
                 os.kill(int(pid), signal.SIGTERM)
+        kill_steps(old)
         CONFIGURATION.unlink()
         if old.name.startswith("web2gpt-slurm-"):
             shutil.rmtree(old, ignore_errors=True)
@@ -216,6 +228,41 @@ PartitionName=urgent Nodes=n[1-2] MaxTime=INFINITE State=UP PriorityTier=10 Pree
     def _logs(self) -> str:
         logs = sorted(self.folder.glob("*.log")) + sorted(self.folder.glob("*.out"))
         return "\n".join(f"{path.name}:\n{path.read_text()[-1500:]}" for path in logs)
+
+
+def kill_steps(folder: Path) -> None:
+    """Kill what job steps still run for the daemons of ``folder``: they outlive those.
+
+    A step's daemon has its node's log open, which lies there; with it goes all that it started.
+    """
+    numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    parents = {pid: parent_of(pid) for pid in numbers}
+    ending = {pid for pid in parents if pid != os.getpid() and has_open(pid, folder)}
+    grown = -1
+    while grown != len(ending):
+        grown = len(ending)
+        ending |= {pid for pid, parent in parents.items() if parent in ending}
+    for pid in sorted(ending):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def has_open(pid: int, folder: Path) -> bool:
+    """Whether a step's daemon has a file below ``folder`` open."""
+    try:
+        if not Path(f"/proc/{pid}/comm").read_text().startswith("slurmstepd"):
+            return False
+        files = [file.readlink() for file in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    return any(file.is_relative_to(folder) for file in files)
 
 
 if __name__ == "__main__":
