@@ -33,6 +33,7 @@ def run(tokens: Path, output: Path, *options: str) -> tuple[list[dict[str, Any]]
     return [json.loads(line) for line in lines], done.stdout
 
 
+@pytest.mark.long
 def test_a_case_that_fails_costs_only_itself(tokens: Path, tmp_path: Path) -> None:
     results, said = run(tokens, tmp_path, "--contenders", "nanogpt", "ours", "--breakdown")
     product, broken, ours = results
