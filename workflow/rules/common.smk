@@ -241,6 +241,12 @@ def repeated(flag, name):
     return arguments
 
 
+def artifacts(wildcards, input):
+    """What is hashed beside the sources' files, of which there may be any number."""
+    given = {str(file) for source in cfg.input for file in source_files(source)}
+    return in_ranges("", [file for file in input if file not in given | {input.config}])
+
+
 def named(flag, values):
     """Values by name for a shell command, each as ``flag NAME=VALUE``."""
     text = " ".join(f"{flag} {shlex.quote(f'{name}={value}')}" for name, value in values)

@@ -19,12 +19,6 @@ rule config:
         "web2gpt config resolve --output {output.config:q} --settings {params.values:q} 2> {log:q}"
 
 
-def artifacts(wildcards, input):
-    """What is hashed beside the sources' files, of which there may be any number."""
-    given = {str(file) for source in cfg.input for file in source_files(source)}
-    return in_ranges("", [file for file in input if file not in given | {input.config}])
-
-
 rule manifest:
     """Write down versions, and the hashes of inputs and artifacts."""
     input:
