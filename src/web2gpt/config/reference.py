@@ -47,7 +47,7 @@ def _section(name: str, kind: Any, beside: str = "") -> Iterator[str]:
 def _rows(path: str, kind: type[BaseModel]) -> Iterator[str]:
     for name, field in kind.model_fields.items():
         if _is_section(field.annotation):
-            yield from _rows(f"{path}.{name}", field.annotation)  # type: ignore[arg-type]  # is one
+            yield from _rows(f"{path}.{name}", field.annotation)  # type: ignore[arg-type]  # a section
         else:
             yield _row(f"{path}.{name}", field, _limits(kind, name))
 

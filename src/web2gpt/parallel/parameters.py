@@ -43,8 +43,8 @@ def local_tensors(
         part = slice_of(name, shapes[name], tensor=tensor, rank=rank, padded_vocab=padded_vocab)
         if tuple(parameter.shape) != part.shape:
             raise ValueError(f"{name}: {tuple(parameter.shape)} where {part.shape} should be")
-        # The mark that DeepSpeed and Megatron look for.
-        parameter.tensor_model_parallel = tensor > 1 and is_split(name)  # type: ignore[attr-defined]
+        split = tensor > 1 and is_split(name)
+        parameter.tensor_model_parallel = split  # type: ignore[attr-defined]  # DeepSpeed's mark
         found[name] = LocalTensor(parameter, part, shapes[name])
     return found
 

@@ -133,7 +133,7 @@ def split_embedding(
     """Replace the token embedding by this rank's rows of it, padded; give these."""
     wte = VocabularyEmbedding(embedding.wte, padded_vocab, group)
     embedding.wte = wte  # type: ignore[assignment]  # called alike
-    embedding.wpe = PositionEmbedding(embedding.wpe, group)  # type: ignore[assignment]  # too
+    embedding.wpe = PositionEmbedding(embedding.wpe, group)  # type: ignore[assignment]  # alike
     return wte
 
 
