@@ -114,6 +114,8 @@ def test_flag_and_json_agree_for_every_setting(kind: type[Settings]) -> None:
         elif default is None:
             is_number = any(word in str(field.annotation) for word in ("int", "float"))
             tried = [1, 7] if is_number else ["x", "a/b c", "ä"]
+            if "tuple" in str(field.annotation):
+                tried = [["a"], ["a b", "c,d", ""]]
         for value in tried:
             if value == []:
                 continue  # no flag says "none at all"; --settings does

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from web2gpt.checkpoint.open import ModelFiles
 from web2gpt.cli import app
-from web2gpt.config.outputs import Sample, SampleRun
+from web2gpt.config.outputs import DEFAULT_PROMPTS, Sample, SampleRun
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.model.device import prepare_device
 from web2gpt.sample.drawable import Drawable
@@ -53,6 +53,14 @@ def test_prompts_come_from_a_text_file_up_to_its_last_line(tmp_path: Path) -> No
     assert read_prompts(Sample(prompts=("given",), prompts_file=str(path))) == [
         "given", "first", "  stop here", "last without an end",
     ]  # fmt: skip
+
+
+def test_who_gives_prompts_gets_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.txt"
+    path.write_text("mine\n")
+    assert read_prompts(Sample(prompts_file=str(path))) == ["mine"]
+    assert read_prompts(Sample(prompts=("another",))) == ["another"]
+    assert read_prompts(Sample()) == list(DEFAULT_PROMPTS)
 
 
 def test_prompts_come_from_json_lines(tmp_path: Path) -> None:

@@ -64,17 +64,23 @@ def _leaves(
 
 def _type(field: FieldInfo) -> Any:
     """The flag's type: as in the schema, tuples as repeated flags; None if it cannot be a flag."""
-    annotation = field.annotation
-    arguments = [argument for argument in get_args(annotation) if argument is not type(None)]
+    annotation = _without_none(field.annotation)
+    arguments = get_args(annotation)
     if get_origin(annotation) is Literal:
         texts = all(isinstance(argument, str) for argument in arguments)
         return annotation if texts else type(arguments[0])
     if get_origin(annotation) is tuple:
         return list[str] if arguments[0] is str else None
-    if arguments:  # an optional setting; Real is an annotated float
-        kind = getattr(arguments[0], "__origin__", arguments[0])
-        return kind if kind in (str, int, float) else None
+    if get_origin(annotation) is Annotated:  # an optional Real
+        return arguments[0]
     return annotation
+
+
+def _without_none(annotation: Any) -> Any:
+    """The type of an optional setting where it is given."""
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    is_optional = len(kinds) < len(get_args(annotation))
+    return kinds[0] if is_optional else annotation
 
 
 def _help(field: FieldInfo) -> str:

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from web2gpt.config.base import Real, Settings
 
+DEFAULT_PROMPTS = ("The", "This function returns")
+
 
 class MergeCheckpoint(Settings):
     """From a checkpoint's shards to a Hugging Face folder."""
@@ -46,14 +48,15 @@ class ImportCheckpoint(Settings):
 class Sample(Settings):
     """Text drawn from the model. The settings act in the order in which they stand here."""
 
-    prompts: tuple[str, ...] = Field(
-        ("The", "This function returns"),
-        description="texts to go on with; an empty one starts a document",
+    prompts: tuple[str, ...] | None = Field(
+        None,
+        description="texts to go on with; an empty one starts a document; none: those of "
+        f"prompts_file, without one {DEFAULT_PROMPTS[0]!r} and {DEFAULT_PROMPTS[1]!r}",
     )
     prompts_file: str | None = Field(
         None,
-        description="further prompts: .txt, one a line, or JSON lines (compressed or not) with a "
-        "field 'prompt' or 'text'",
+        description="prompts, after those of `prompts` if there are any: .txt, one a line, or JSON "
+        "lines (compressed or not) with a field 'prompt' or 'text'",
     )
     num_samples: int = Field(2, ge=1, description="samples for each prompt")
     max_new_tokens: int = Field(100, ge=1, description="longest continuation, in tokens")

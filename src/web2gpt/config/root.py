@@ -106,7 +106,7 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _samples_have_prompts(self) -> "Config":
-        if not self.sample.prompts and self.sample.prompts_file is None:
+        if self.sample.prompts == () and self.sample.prompts_file is None:
             raise ValueError(
                 "sample.prompts: no prompts; give some, or an empty one ('') for text without one"
             )

@@ -17,7 +17,7 @@ VERSIONS = {
     "index": 2,
     "train": 3,
     "merge_checkpoint": 1,
-    "sample": 2,
+    "sample": 3,
     "evaluate": 2,
     "report": 2,
 }

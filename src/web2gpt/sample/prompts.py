@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from web2gpt.config.outputs import Sample
+from web2gpt.config.outputs import DEFAULT_PROMPTS, Sample
 from web2gpt.errors import InputError
 from web2gpt.io.shards import BadLine, read_jsonl, read_lines
 
@@ -11,13 +11,14 @@ _PLAIN = (".txt", "")
 
 
 def read_prompts(settings: Sample) -> list[str]:
-    """All prompts, those of the settings first.
+    """The prompts that are given, those of the settings before those of the file; else the default.
 
     In a text file each line is a prompt, without its line end; an empty line is none. In JSON
     lines it is the field ``prompt`` or ``text``. Raises ``InputError``, with the line, for one
     that cannot be read.
     """
-    prompts = list(settings.prompts)
+    is_default = settings.prompts is None and settings.prompts_file is None
+    prompts = list(DEFAULT_PROMPTS if is_default else settings.prompts or ())
     if settings.prompts_file is not None:
         prompts += _from_file(Path(settings.prompts_file))
     if not prompts:
