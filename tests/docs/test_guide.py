@@ -114,6 +114,14 @@ def test_the_reference_of_settings_is_not_stale() -> None:
     assert made == reference_text(), "run web2gpt config reference > docs/configuration.md"
 
 
+def test_the_commands_with_json_are_named() -> None:
+    told = re.search(r"With `--json`[^:]*: ([^.]*)\.", text_of(Path("docs/commands.md")))
+    assert told
+    found = {" ".join(words) for words in COMMANDS
+             if any("--json" in one.opts for one in command_named(words).params)}  # fmt: skip
+    assert set(re.findall(r"`([^`]+)`", told[1])) == found
+
+
 def test_the_guide_leads_to_every_page() -> None:
     start = text_of(Path("docs/README.md"))
     for page in PAGES:

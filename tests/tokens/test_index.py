@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from web2gpt.cli import app
 from web2gpt.errors import ConfigError, InputError, Web2gptError
 from web2gpt.io.atomic import read_json
+from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.samples import Samples
 
 MakePair = Callable[..., Path]
@@ -255,17 +257,33 @@ def test_a_step_is_traced_to_its_documents(
         "--documents", str(files.documents),
     ])  # fmt: skip
     assert result.output == said
+    as_json = runner.invoke(app, [
+        "tokens", "trace", "--index", str(manifest), "--step", "3", "--config", str(config),
+        "--documents", str(files.documents), "--json",
+    ])  # fmt: skip
+    traced = orjson.loads(as_json.output)
     samples = Samples(manifest, "train")
     rows = pyarrow.parquet.read_table(files.documents).to_pylist()
     for number in range(8, 12):
         for piece in samples.pieces(number):
             assert rows[piece.document]["url"] in result.output
+            found = traced["samples"][number - 8]["pieces"].pop(0)
+            assert found["url"] == rows[piece.document]["url"]
+            assert found["last_token"] - found["first_token"] + 1 == piece.length
     shown = runner.invoke(app, [
         "tokens", "show", str(files.idx), "--tokenizer", str(tokenizer), "--documents",
         str(files.documents), "--first", "6", "--count", "1",
     ])  # fmt: skip
     assert texts[7] in shown.output  # the first one is empty and has no entry
     assert "sound" in runner.invoke(app, ["tokens", "verify", str(files.bin)]).output
+    dataset = IndexedDataset(files.bin.with_suffix(""))
+    for command in ("verify", "show"):
+        said = runner.invoke(app, ["tokens", command, str(files.bin), "--json"]).output
+        facts = orjson.loads(said)[0] if command == "verify" else orjson.loads(said)
+        assert (facts["sequences"], facts["tokens"]) == (len(dataset), len(dataset.tokens))
+    assert [one["ids"] for one in facts["shown"]] == [
+        dataset.get(n, 0, 64).tolist() for n in range(3)
+    ]
 
 
 def test_faults_of_the_command_line_are_lines(tmp_path: Path, tokenizer: Path) -> None:

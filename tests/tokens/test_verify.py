@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from web2gpt.errors import InputError
-from web2gpt.tokens.show import show_dataset
+from web2gpt.tokens.show import contents
 from web2gpt.tokens.verify import verify_dataset
 from web2gpt.tokens.vocabulary import Vocabulary
 
@@ -95,7 +95,7 @@ def test_a_damaged_pair_is_not_shown(
     prefix = make_pair("data", DOCUMENTS)
     patch(prefix.with_suffix(".idx"), offset, content)
     with pytest.raises(InputError):
-        show_dataset(prefix, tokenizer=None, documents=None, chosen=[0], offset=0, length=9)
+        contents(prefix, tokenizer=None, documents=None, chosen=[0], offset=0, length=9)
 
 
 @pytest.mark.parametrize("token", [-1, 2**40])
@@ -104,4 +104,4 @@ def test_ids_that_no_tokenizer_has_are_told(
 ) -> None:
     prefix = make_pair("odd", [[1, token]], 5)
     with pytest.raises(InputError, match="cannot decode"):
-        show_dataset(prefix, tokenizer=tokenizer, documents=None, chosen=[0], offset=0, length=9)
+        contents(prefix, tokenizer=tokenizer, documents=None, chosen=[0], offset=0, length=9)

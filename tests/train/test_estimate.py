@@ -10,8 +10,9 @@ from web2gpt.config.training import Model, Parallel, Train
 from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import parameter_shapes
 from web2gpt.train.counts import flops_per_token, parameter_count, rank_parameters
-from web2gpt.train.estimate import Situation, estimate_rows
-from web2gpt.train.estimating import Given, show_estimate
+from web2gpt.train.estimate import Estimate, Situation
+from web2gpt.train.estimate_options import Given, show_estimate
+from web2gpt.train.estimate_table import table_rows
 from web2gpt.train.fitting import proposals, require_fit
 from web2gpt.train.memory import Case, Method, rank_memory, state_bytes, worst_memory
 
@@ -103,7 +104,8 @@ def test_what_cannot_fit_is_refused_and_what_fits_is_proposed() -> None:
 
 def test_the_table_has_every_kind() -> None:
     stage = parse_settings(TrainStage, orjson.dumps(settings()).decode())
-    rows = dict(estimate_rows(stage, Situation(257, corpus_tokens=3200, gpu_bytes=1e9)))
+    situation = Situation(257, corpus_tokens=3200, gpu_bytes=1e9)
+    rows = dict(table_rows(Estimate.of(stage, situation)))
     for name in ("parameters", "tokens", "epochs", "operations", "time", "checkpoint", "model"):
         assert name in rows
     for kind in ("weights", "gradients", "optimizer", "activations", "logits"):
@@ -121,3 +123,19 @@ def test_the_command_prints_the_table_and_refuses_what_does_not_fit(
     shown = capsys.readouterr().out
     assert "1,557,611,200" in shown and "at 300 TFLOP/s" in shown and "40.00 GB" in shown
     show_estimate(Given(None, None, None, None, 400.0, None), chosen)
+
+
+def test_the_command_gives_the_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    train = Train(micro_batch_size=8, global_batch_size=16, precision="bf16", steps=10)
+    chosen = TrainStage(model=of_size("gpt2-xl"), parallel=Parallel(data=2), train=train)
+    with pytest.raises(ConfigError, match="What fits: "):
+        show_estimate(Given(None, None, 50257, 1 << 20, 24.0, 300.0), chosen, as_json=True)
+    figures = orjson.loads(capsys.readouterr().out)
+    assert figures["parameters"] == 1_557_611_200
+    assert (figures["tokens"], figures["epochs"]) == (163_840, 0.15625)
+    (memory,) = figures["memory"]
+    worst = worst_memory(Case(chosen.model, chosen.parallel, train, 50257))
+    assert memory["needed"] == worst.total > figures["gpu"] == 24e9
+    kinds = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
+    assert sum(memory[kind] for kind in kinds) == pytest.approx(memory["needed"])
+    assert figures["fits"] is False

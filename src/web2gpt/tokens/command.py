@@ -2,8 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from web2gpt.config.flags import with_settings
@@ -17,6 +18,7 @@ Frames = Annotated[Path, typer.Option("--frames", help="index of the corpus's fr
 TokenizerFile = Annotated[Path, typer.Option("--tokenizer", help="tokenizer.json")]
 Work = Annotated[Path, typer.Option("--work", help="folder that a rerun resumes from")]
 Workers = Annotated[int, typer.Option("--workers", min=0, help="threads; 0: one a core")]
+AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 Prefix = Annotated[Path, typer.Argument(help="prefix of a .bin/.idx pair, or one of the two")]
 
 
@@ -117,14 +119,20 @@ def index(
 def verify(
     prefixes: Annotated[list[Path], typer.Argument(help="prefixes of .bin/.idx pairs")],
     tokenizer: Annotated[Path | None, typer.Option(help="tokenizer.json to hold ids to")] = None,
+    json: AsJson = False,
 ) -> None:
     """Check .bin/.idx pairs, of any tool; the first fault ends it.
 
     Example: web2gpt tokens verify text other.bin --tokenizer tokenizer.json
     """
-    from web2gpt.tokens.show import show_verified
+    from web2gpt.tokens.show import sizes_line, verified_sizes
 
-    show_verified(prefixes, tokenizer)
+    found = verified_sizes(prefixes, tokenizer)
+    if json:
+        _print_json(found)
+    else:
+        for sizes in found:
+            print(f"{sizes['prefix']}: sound; {sizes_line(sizes)}")
 
 
 @app.command()
@@ -164,14 +172,15 @@ def show(
     count: Annotated[int, typer.Option(min=0, help="documents to show")] = 3,
     offset: Annotated[int, typer.Option(min=0, help="first token of each")] = 0,
     length: Annotated[int, typer.Option(min=0, help="tokens of each")] = 64,
+    json: AsJson = False,
 ) -> None:
     """Print size and lengths of a .bin/.idx pair, and some documents, decoded.
 
     Example: web2gpt tokens show text --tokenizer tokenizer.json --first 7 --count 2
     """
-    from web2gpt.tokens.show import show_dataset
+    from web2gpt.tokens.show import contents, contents_lines
 
-    show_dataset(
+    found = contents(
         prefix,
         tokenizer=tokenizer,
         documents=documents,
@@ -179,6 +188,10 @@ def show(
         offset=offset,
         length=length,
     )
+    if json:
+        _print_json(found)
+    else:
+        print("\n".join(contents_lines(found)))
 
 
 @app.command()
@@ -197,19 +210,29 @@ def trace(
         typer.Option(help="documents.parquet of the first dataset, or NAME=FILE; repeatable"),
     ] = None,
     split: Annotated[str, typer.Option(help="train, valid, test, or valid-NAME")] = "train",
+    json: AsJson = False,
 ) -> None:
     """Print the documents that a training step saw, with ids and URLs.
 
     Example: web2gpt tokens trace --index index/manifest.json --step 1000 --config config.yaml
     --documents documents.parquet
     """
-    from web2gpt.tokens.trace import samples_of_step, trace_samples
+    from web2gpt.tokens.trace import sample_lines, samples_of_step, traced_samples
 
     named = [text if "=" in text else f"={text}" for text in documents or ()]
     files = {name: Path(path) for name, path in _pairs("--documents", named)}
     samples = samples_of_step(step, global_batch_size, config)
+    traced = traced_samples(index, split, samples, files)
+    if json:
+        _print_json({"step": step, "split": split, "samples": list(traced)})
+        return
     print(f"step {step:,}: samples {samples[0]:,} to {samples[-1]:,}")
-    trace_samples(index, split, samples, files)
+    for sample in traced:
+        print("\n".join(sample_lines(sample)))
+
+
+def _print_json(value: Any) -> None:
+    print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 def _pairs(flag: str, texts: list[str] | tuple[()]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Ids, URLs and sources of documents by their number: documents.parquet, a row group at a time."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pyarrow.parquet
 
 from web2gpt.errors import InputError
 from web2gpt.io.made import made_by
+
+FIELDS = ("id", "url", "source")
 
 
 class DocumentNames:
@@ -29,12 +32,20 @@ class DocumentNames:
         group = int(np.searchsorted(self._first, number, side="right")) - 1
         if group != self._group:
             self._group, self._table = group, self._file.read_row_group(group)
-        row: dict[str, str | None] = self._table.slice(
-            number - int(self._first[group]), 1
-        ).to_pylist()[0]
-        return row
+        row = self._table.slice(number - int(self._first[group]), 1).to_pylist()[0]
+        return {name: row.get(name) for name in FIELDS}
 
     def describe(self, number: int) -> str:
         """The row as one line."""
-        row = self.row(number)
-        return " ".join(str(row[name]) for name in ("id", "url", "source") if row.get(name))
+        return " ".join(value for value in self.row(number).values() if value)
+
+
+class NamesByDataset:
+    """The documents.parquet of a run's datasets, by their names; "" names the first dataset's."""
+
+    def __init__(self, files: Mapping[str, Path]):
+        self._names = {name: DocumentNames(path) for name, path in files.items()}
+
+    def of(self, dataset: str, place: int) -> DocumentNames | None:
+        """Those of a dataset, at ``place`` in the index; None if they are not known."""
+        return self._names.get(dataset) or (self._names.get("") if place == 0 else None)

@@ -1,12 +1,13 @@
 """Which documents a training step saw."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from web2gpt.config.length import Length
 from web2gpt.config.load import read_config
 from web2gpt.errors import ConfigError
-from web2gpt.tokens.documents import DocumentNames
+from web2gpt.tokens.documents import FIELDS, NamesByDataset
 from web2gpt.tokens.samples import Samples
 
 
@@ -25,23 +26,38 @@ def samples_of_step(step: int, global_batch_size: int | None, config: Path | Non
     return range(length.first_sample(step), length.first_sample(step + 1))
 
 
-def trace_samples(
+def traced_samples(
     manifest: Path, split: str, numbers: Sequence[int], documents: Mapping[str, Path]
-) -> None:
-    """Print samples and the documents that they are made of.
+) -> Iterator[dict[str, Any]]:
+    """Samples and the documents that they are made of: dataset, number in it, first and last token,
+    and what the document is, if that is known.
 
     ``documents``: documents.parquet by dataset; the name "" is the first dataset.
     """
     samples = Samples(manifest, split)
-    names = {name: DocumentNames(path) for name, path in documents.items()}
+    names = NamesByDataset(documents)
     for number in numbers:
-        print(f"sample {number:,}")
+        pieces = []
         for piece in samples.pieces(number):
             place, row = samples.locate(piece.document)
             dataset = samples.manifest["datasets"][place]["name"]
-            known = names.get(dataset) or (names.get("") if place == 0 else None)
-            print(
-                f"  {dataset} {row:,}, tokens {piece.offset:,} to "
-                f"{piece.offset + piece.length - 1:,}"
-                + (f", {known.describe(row)}" if known else "")
-            )
+            known = names.of(dataset, place)
+            pieces.append({
+                "dataset": dataset,
+                "document": row,
+                "first_token": piece.offset,
+                "last_token": piece.offset + piece.length - 1,
+                **(known.row(row) if known else {}),
+            })  # fmt: skip
+        yield {"sample": number, "pieces": pieces}
+
+
+def sample_lines(sample: Mapping[str, Any]) -> Iterator[str]:
+    """One of ``traced_samples`` for the eye."""
+    yield f"sample {sample['sample']:,}"
+    for piece in sample["pieces"]:
+        names = " ".join(piece[name] for name in FIELDS if piece.get(name))
+        yield (
+            f"  {piece['dataset']} {piece['document']:,}, tokens {piece['first_token']:,} to "
+            f"{piece['last_token']:,}" + (f", {names}" if names else "")
+        )

@@ -1,16 +1,18 @@
-"""What a run will take: parameters, tokens, operations, memory, disk, time; as one table.
+"""What a run will take: parameters, tokens, operations, memory, disk, time.
 
 Formulas and sources: ``train.counts`` and ``train.memory``. Sizes on disk: a checkpoint holds
 float32 weights and two moments, 12 bytes a parameter; the data stages' are shares of the text's
 size as measured on the demo (docs/estimate.md), good to a factor of two.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from web2gpt.config.derive import padded_vocab_size, world_equation, world_size
+from web2gpt.config.derive import padded_vocab_size, world_size
 from web2gpt.config.length import Length
 from web2gpt.config.train_stage import TrainStage
+from web2gpt.config.training import Parallel
 from web2gpt.train.counts import (
     flops_per_token,
     parameter_count,
@@ -21,16 +23,14 @@ from web2gpt.train.memory import WORKSPACE, Case, Memory, rank_memory
 
 CHECKPOINT_BYTES = 12  # a parameter
 BYTES_PER_TOKEN = 4.3  # of English text, with some 50,000 tokens in the vocabulary
-DISK_SHARES = (  # bytes a byte of the corpus's text
-    ("fetch (WARC)", 0.67),
-    ("documents", 0.28),
-    ("deduplicated", 0.28),
-    ("clean", 0.28),
-    ("corpus", 0.27),
-)
+DISK_SHARES = {  # bytes a byte of the corpus's text
+    "fetch (WARC)": 0.67,
+    "documents": 0.28,
+    "deduplicated": 0.28,
+    "clean": 0.28,
+    "corpus": 0.27,
+}
 DEFAULT_TFLOPS = 100.0
-
-Row = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -44,108 +44,128 @@ class Situation:
     on_gpu: bool = True  # else without CUDA's own memory
 
 
-def estimate_rows(stage: TrainStage, situation: Situation) -> list[Row]:
-    """The table, a name and a value a row."""
-    rows: list[Row] = []
-    for part in (_parameters, _work, _memory, _disk):
-        rows.extend(part(stage, situation))
-    return rows
+@dataclass(frozen=True)
+class Work:
+    """How much is computed. ``recomputed``: operations a token that recomputation adds."""
+
+    steps: int
+    samples: int
+    tokens: int
+    flops_per_token: float
+    recomputed: float
+    tflops: float  # a process
+    seconds: float
 
 
-def format_rows(rows: list[Row]) -> list[str]:
-    """The table's lines, values aligned."""
-    width = max(len(name) for name, _ in rows)
-    return [f"{name:<{width}}  {value}" for name, value in rows]
+@dataclass(frozen=True)
+class Disk:
+    """Bytes on disk. ``checkpoints``: how many stand at most; ``stages``: about, by artifact."""
+
+    checkpoint: int
+    checkpoints: int
+    model: int
+    text: float
+    stages: Mapping[str, float]
+    tokens: int
+    index: int
 
 
-def _parameters(stage: TrainStage, situation: Situation) -> Iterator[Row]:
-    model, layout, vocab = stage.model, stage.parallel, situation.vocab_size
-    padded = padded_vocab_size(vocab, model, layout)
-    yield "layout", world_equation(layout)
-    yield "vocabulary", f"{vocab:,}, padded to {padded:,}"
-    yield "parameters", f"{parameter_count(model, vocab):,}"
-    counts = [rank_parameters(model, layout, padded, n) for n in range(layout.pipeline)]
-    for number, count in enumerate(counts):
-        where = f" of stage {number}" if layout.pipeline > 1 else ""
-        yield f"  a rank{where}", f"{count:,}"
+@dataclass(frozen=True)
+class Estimate:
+    """``rank_parameters`` [pipeline stages]; ``memory`` of a rank of the first stage and the last,
+    by the stage's number."""
+
+    layout: Parallel
+    vocab_size: int
+    padded_vocab_size: int
+    parameters: int
+    rank_parameters: tuple[int, ...]
+    work: Work
+    memory: Mapping[int, Memory]
+    disk: Disk
+    situation: Situation
+
+    @classmethod
+    def of(cls, stage: TrainStage, situation: Situation) -> "Estimate":
+        """For the settings of a run."""
+        model, layout, vocab = stage.model, stage.parallel, situation.vocab_size
+        padded = padded_vocab_size(vocab, model, layout)
+        case = Case(model, layout, stage.train, vocab)
+        stages = range(layout.pipeline)
+        return cls(
+            layout,
+            vocab,
+            padded,
+            parameter_count(model, vocab),
+            tuple(rank_parameters(model, layout, padded, number) for number in stages),
+            _work(stage, situation),
+            {number: rank_memory(case, number) for number in sorted({0, stages[-1]})},
+            _disk(stage, situation),
+            situation,
+        )
+
+    @property
+    def epochs(self) -> float | None:
+        """Of the training tokens; None where their number is not known."""
+        corpus = self.situation.corpus_tokens
+        return self.work.tokens / corpus if corpus else None
+
+    def needed(self, memory: Memory) -> float:
+        """Bytes of a GPU, or of a process on the CPU."""
+        return memory.total if self.situation.on_gpu else memory.allocated
+
+    def buffers(self, memory: Memory) -> float:
+        """What of ``needed`` is for buffers and, on a GPU, for CUDA itself."""
+        return memory.buffers - (0 if self.situation.on_gpu else WORKSPACE)
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures; sizes in bytes."""
+        gpu = self.situation.gpu_bytes
+        worst = max(map(self.needed, self.memory.values()))
+        return {
+            "layout": self.layout.model_dump(mode="json") | {"processes": world_size(self.layout)},
+            "vocab_size": self.vocab_size,
+            "padded_vocab_size": self.padded_vocab_size,
+            "parameters": self.parameters,
+            "rank_parameters": list(self.rank_parameters),
+            **asdict(self.work),
+            "epochs": self.epochs,
+            "memory": [
+                {"stage": number, "needed": self.needed(memory), **asdict(memory)}
+                | {"buffers": self.buffers(memory)}
+                for number, memory in self.memory.items()
+            ],
+            "gpu": gpu,
+            "fits": None if gpu is None else worst <= gpu,
+            "disk": asdict(self.disk),
+        }
 
 
-def _work(stage: TrainStage, situation: Situation) -> Iterator[Row]:
+def _work(stage: TrainStage, situation: Situation) -> Work:
     model, vocab = stage.model, situation.vocab_size
     length = Length.of(stage.train, model.n_positions)
     tokens = length.samples * model.n_positions
-    yield "steps", f"{length.steps:,}, {length.samples:,} samples"
-    yield "tokens", _short(tokens) + f" ({tokens:,})"
-    if situation.corpus_tokens:
-        epochs = tokens / situation.corpus_tokens
-        yield "epochs", f"{epochs:.2f} of {situation.corpus_tokens:,} training tokens"
     each = flops_per_token(model, vocab)
     extra = recomputed_flops_per_token(model, stage.train.recompute)
-    yield "operations", f"{_short(each)}FLOP a token, {_short(each * tokens)}FLOP in all"
-    if extra:
-        yield "  recomputed", f"{extra / each:.0%} more"
     speed = situation.tflops or DEFAULT_TFLOPS
     seconds = tokens * (each + extra) / (speed * 1e12 * world_size(stage.parallel))
-    yield "time", f"{_duration(seconds)} at {speed:g} TFLOP/s a process, all operations counted"
+    return Work(length.steps, length.samples, tokens, each, extra, speed, seconds)
 
 
-def _memory(stage: TrainStage, situation: Situation) -> Iterator[Row]:
-    layout = stage.parallel
-    for number in sorted({0, layout.pipeline - 1}):
-        case = Case(stage.model, layout, stage.train, situation.vocab_size)
-        memory = rank_memory(case, number)
-        where = f", stage {number}" if layout.pipeline > 1 else ""
-        whose, own = ("GPU", memory.total) if situation.on_gpu else ("process", memory.allocated)
-        yield f"memory a {whose}{where}", _gigabytes(own)
-        yield from _kinds(memory, situation.on_gpu)
-    if situation.gpu_bytes:
-        yield "the GPU has", _gigabytes(situation.gpu_bytes)
-
-
-def _kinds(memory: Memory, on_gpu: bool) -> Iterator[Row]:
-    yield "  weights", _gigabytes(memory.weights)
-    yield "  gradients", _gigabytes(memory.gradients)
-    yield "  optimizer", _gigabytes(memory.optimizer)
-    yield "  activations", _gigabytes(memory.activations)
-    yield "  logits", _gigabytes(memory.logits)
-    if on_gpu:
-        yield "  buffers, CUDA", _gigabytes(memory.buffers)
-    else:
-        yield "  buffers", _gigabytes(memory.buffers - WORKSPACE)
-    if memory.host:
-        yield "  on the CPU", _gigabytes(memory.host)
-
-
-def _disk(stage: TrainStage, situation: Situation) -> Iterator[Row]:
+def _disk(stage: TrainStage, situation: Situation) -> Disk:
     count = parameter_count(stage.model, situation.vocab_size)
-    each, kept = count * CHECKPOINT_BYTES, stage.train.keep_last + 1
     length = Length.of(stage.train, stage.model.n_positions)
+    kept = stage.train.keep_last + 1  # one is being written
     if stage.train.keep_every:
         kept += length.steps // stage.train.keep_every
-    yield "checkpoint", f"{_gigabytes(each)}; at most {kept} at a time, {_gigabytes(kept * each)}"
-    yield "model", f"{_gigabytes(count * 4)} in float32"
     tokens = situation.corpus_tokens or length.samples * stage.model.n_positions
-    wide = 2 if situation.vocab_size < 65_500 else 4
     text = tokens * BYTES_PER_TOKEN
-    yield "text", f"{_gigabytes(text)} at {BYTES_PER_TOKEN} bytes a token"
-    for name, share in DISK_SHARES:
-        yield f"  {name}", f"about {_gigabytes(share * text)}"
-    yield "  tokens (.bin)", _gigabytes(wide * tokens)
-    yield "  sample index", _gigabytes(length.samples * 16)
-
-
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:,.2f} GB" if size >= 1e7 else f"{size / 1e6:,.2f} MB"
-
-
-def _short(number: float) -> str:
-    for scale, name in ((1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if number >= scale:
-            return f"{number / scale:.3g} {name}"
-    return f"{number:,.0f} "
-
-
-def _duration(seconds: float) -> str:
-    if seconds >= 86400:
-        return f"{seconds / 86400:,.1f} days"
-    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
+    return Disk(
+        checkpoint=count * CHECKPOINT_BYTES,
+        checkpoints=kept,
+        model=count * 4,
+        text=text,
+        stages={name: share * text for name, share in DISK_SHARES.items()},
+        tokens=tokens * (2 if situation.vocab_size < 65_500 else 4),
+        index=length.samples * 16,
+    )

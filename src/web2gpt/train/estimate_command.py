@@ -28,6 +28,7 @@ def estimate(
     tflops: Annotated[
         float | None, typer.Option(min=0.001, help="TFLOP/s that a process really reaches")
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="the figures as JSON")] = False,
     settings: TrainStage,
 ) -> None:
     """Print what a run will take: parameters, tokens, operations, memory, disk and time.
@@ -36,7 +37,7 @@ def estimate(
 
     Example: web2gpt estimate --config config.yaml --gpu-memory 24 --tflops 60
     """
-    from web2gpt.train.estimating import Given, show_estimate
+    from web2gpt.train.estimate_options import Given, show_estimate
 
     given = Given(config, index, vocab_size, corpus_tokens, gpu_memory, tflops)
-    show_estimate(given, settings)
+    show_estimate(given, settings, as_json=json)

@@ -15,7 +15,7 @@ import orjson
 
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import write_bytes
-from web2gpt.tokens.documents import DocumentNames
+from web2gpt.tokens.documents import DocumentNames, NamesByDataset
 from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Rows
 from web2gpt.train.metrics import read_rows
@@ -50,10 +50,8 @@ class BatchDocuments:
 
     def __init__(self, samples: Samples, files: Mapping[str, str]):
         self._samples = samples
-        self._names: dict[str, DocumentNames] = {}
-        for name, path in files.items():
-            if Path(path).is_file():
-                self._names[name] = DocumentNames(Path(path))
+        paths = {name: Path(path) for name, path in files.items()}
+        self._names = NamesByDataset({name: path for name, path in paths.items() if path.is_file()})
 
     def of(self, rows: Rows) -> list[str]:
         """A line for each document, in the order of the batch, none twice."""
@@ -65,7 +63,7 @@ class BatchDocuments:
             for piece in self._samples.pieces(number):
                 place, row = self._samples.locate(piece.document)
                 dataset = self._samples.manifest["datasets"][place]["name"]
-                known = self._names.get(dataset) or (self._names.get("") if place == 0 else None)
+                known = self._names.of(dataset, place)
                 yield f"{dataset} {row:,}" + (f" ({_described(known, row)})" if known else "")
 
 

@@ -24,8 +24,9 @@ from web2gpt.train.batches import Batches, Rows
 from web2gpt.train.blame import Blame
 from web2gpt.train.checkpoints import Checkpoints, full_state
 from web2gpt.train.chronicle import Chronicle, Step, diverged
-from web2gpt.train.estimate import Situation, estimate_rows, format_rows
-from web2gpt.train.estimating import training_tokens
+from web2gpt.train.estimate import Estimate, Situation
+from web2gpt.train.estimate_options import training_tokens
+from web2gpt.train.estimate_table import table_lines
 from web2gpt.train.fitting import require_fit
 from web2gpt.train.job import DONE, Job
 from web2gpt.train.memory import Case
@@ -84,7 +85,7 @@ def _introduce(job: Job, device: torch.device, voice: Voice) -> None:
     situation = Situation(
         job.vocab_size, training_tokens(manifest), gpu, on_gpu=device.type == "cuda"
     )
-    for line in format_rows(estimate_rows(stage, situation)):
+    for line in table_lines(Estimate.of(stage, situation)):
         voice.say(f"  {line}")
     if gpu and stage.train.memory_check:
         require_fit(Case(stage.model, stage.parallel, stage.train, job.vocab_size), gpu)

@@ -1,16 +1,19 @@
-"""From what the command estimate was given to its table."""
+"""From the options of the command estimate to its result."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from web2gpt.config.load import parse_settings, read_config
 from web2gpt.config.train_stage import TrainStage
 from web2gpt.io.atomic import read_json
 from web2gpt.io.made import made_by
 from web2gpt.parallel.legal import check_combination
-from web2gpt.train.estimate import Situation, estimate_rows, format_rows
+from web2gpt.train.estimate import Estimate, Situation
+from web2gpt.train.estimate_table import table_lines
 from web2gpt.train.fitting import require_fit
 from web2gpt.train.gpus import smallest_gpu_bytes
 from web2gpt.train.memory import Case
@@ -30,8 +33,10 @@ class Given:
     tflops: float | None
 
 
-def show_estimate(given: Given, settings: TrainStage) -> None:
-    """Print the table. Raises ``ConfigError`` if the layout is wrong, or does not fit the GPU."""
+def show_estimate(given: Given, settings: TrainStage, *, as_json: bool = False) -> None:
+    """Print the estimate. Raises ``ConfigError`` if the layout is wrong, or does not fit the GPU:
+    then after it was printed.
+    """
     stage, vocab_size = _stage(given, settings)
     check_combination(stage.train, stage.parallel)
     corpus_tokens = given.corpus_tokens
@@ -41,9 +46,11 @@ def show_estimate(given: Given, settings: TrainStage) -> None:
         corpus_tokens = corpus_tokens or training_tokens(manifest)
     vocab_size = given.vocab_size or vocab_size
     gpu = given.gpu_memory * 1e9 if given.gpu_memory else smallest_gpu_bytes()
-    situation = Situation(vocab_size, corpus_tokens, gpu, given.tflops)
-    for line in format_rows(estimate_rows(stage, situation)):
-        print(line)
+    estimate = Estimate.of(stage, Situation(vocab_size, corpus_tokens, gpu, given.tflops))
+    if as_json:
+        print(orjson.dumps(estimate.as_json(), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print("\n".join(table_lines(estimate)))
     if gpu and stage.train.device != "cpu":
         require_fit(Case(stage.model, stage.parallel, stage.train, vocab_size), gpu)
 
