@@ -26,7 +26,7 @@ KINDS = (
     ("copies", r"memcpy|memset|copy|::to|_to_"),
     ("elementwise", r"elementwise|vectorized|reduce|layer_norm|gelu|dropout|::add|::mul|::div"),
 )
-LONGEST = 25
+LONGEST = 60
 
 
 def breakdown(step: Callable[[], Any], device: str) -> dict[str, Any]:

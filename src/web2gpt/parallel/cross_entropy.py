@@ -11,6 +11,7 @@ type. That is 6 bytes of traffic a logit in 16 bits when each ``Kernels`` is com
 With p = softmax(z), loss = log sum exp(z) - z[target], and d loss / d z = p - onehot(target).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from torch import Tensor
 from web2gpt.parallel.communication import TensorGroup, all_max, all_sum
 
 EAGER_BLOCK = 1 << 24  # logits at a time: 64 MB of float32 for each intermediate result
+RUN = 128  # logits; what the padded vocabulary is a multiple of
+LOWEST = torch.finfo(torch.float32).min
 COMPILED_BLOCK = 1 << 29  # below 2**31, so that a compiled kernel counts in 32 bits
 
 
@@ -29,11 +32,17 @@ def row_statistics(z: Tensor, column: Tensor, columns: int) -> tuple[Tensor, Ten
     two relative to the largest: (n, V/t), (n) -> (n), (n), (n), float32.
 
     ``column``: of the target, -1 if another rank has it (its logit is 0 then); those at and beyond
-    ``columns`` are padding.
+    ``columns`` are padding. A row is taken in runs, each short enough for a compiled kernel to read
+    it once and find both, the largest and the sum.
     """
-    true = z[:, :columns]
-    largest = true.amax(dim=-1).float()
-    total = (true.float() - largest.unsqueeze(-1)).exp().sum(dim=-1)
+    x = z.float()
+    if columns < z.size(-1):
+        x = x.where(torch.arange(z.size(-1), device=z.device) < columns, LOWEST)
+    x = x.reshape(z.size(0), -1, math.gcd(z.size(-1), RUN))  # (n, runs, RUN)
+    tops = x.amax(dim=-1)  # (n, runs)
+    totals = (x - tops.unsqueeze(-1)).exp().sum(dim=-1)
+    largest = tops.amax(dim=-1)
+    total = (totals * (tops - largest.unsqueeze(-1)).exp()).sum(dim=-1)
     target = z.gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1).float() - largest
     return largest, total, target.where(column >= 0, 0.0)
 
