@@ -16,7 +16,10 @@ from tests.workflow.project import Project, small_config
 def cluster() -> Iterator[Cluster]:
     """A Slurm of two nodes. Nothing is skipped in silence: where none can be made, tests fail."""
     assert ENVIRONMENT.exists(), "no .venv-cluster; run make test-cluster"
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the cluster is stopped then
+    # So that the cluster is stopped then; and what a shell starts in the background, and all that
+    # this starts in turn, would ignore interrupts.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         with Cluster() as running:
             yield running
