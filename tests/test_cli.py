@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands import COMMANDS, command_named
+from tests.report.conftest import make_run
 from typer.testing import CliRunner
 
 from web2gpt import __version__
@@ -122,19 +123,43 @@ def test_the_shell_completes_commands(shell: str, monkeypatch: pytest.MonkeyPatc
     assert "tokenize" not in result.output
 
 
-def test_no_color_is_respected_on_a_terminal() -> None:
+COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-7]|9[0-7]|38)[;m]")
+
+
+@pytest.mark.parametrize("no_color", ["1", ""])
+def test_no_color_is_respected_on_a_terminal(tmp_path: Path, no_color: str) -> None:
+    made = make_run(tmp_path)
+    done = made.data / "work" / "urls"
+    done.mkdir(parents=True)
+    (done / "job").write_text("x")
+    (done / "published.json").write_text("[]")
+    folders = ["--data", str(made.data), "--run", str(made.run), "--once"]
+    commands = (["watch", "--help"], ["watch", *folders], ["compare", str(made.run), str(made.run)])
+    for command in commands:
+        shown = on_a_terminal(*command, NO_COLOR=no_color)
+        assert b"sage" in shown or b"loss" in shown, command
+        if no_color:
+            assert not COLOUR.search(shown), command
+        elif command[0] == "watch":
+            assert COLOUR.search(shown), "a terminal has colours"
+
+
+def on_a_terminal(*arguments: str, **variables: str) -> bytes:
+    """All that a command shows on a terminal of many colours."""
     terminal, inner = pty.openpty()
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm-256color"}
+    environment = {**os.environ, "TERM": "xterm-256color", **variables}
     environment.pop("FORCE_COLOR", None)
-    done = subprocess.run([sys.executable, "-m", "web2gpt.cli", "watch", "--help"],
-                          stdout=inner, stderr=inner, env=environment, check=False)  # fmt: skip
+    if not variables.get("NO_COLOR"):
+        environment.pop("NO_COLOR", None)
+    process = subprocess.Popen([sys.executable, "-m", "web2gpt.cli", *arguments],
+                               stdout=inner, stderr=inner, env=environment)  # fmt: skip
     os.close(inner)
     shown = b""
     while chunk := read_terminal(terminal):
         shown += chunk
-    assert done.returncode == 0
-    assert b"Usage" in shown
-    assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|9[0-7]|38)[;m]", shown)
+    os.close(terminal)
+    assert process.wait() == 0, shown
+    return shown
 
 
 def read_terminal(terminal: int) -> bytes:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from web2gpt.config.documents import Merge
+from web2gpt.config.merge import Merge
 from web2gpt.io.shards import JsonlWriter, read_jsonl
 from web2gpt.io.stage import ShardFiles
 from web2gpt.merge.corpus import merge_documents

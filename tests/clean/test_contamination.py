@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from web2gpt.clean.contamination import add_counts, count_ngrams, cut, spans_of
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
+from web2gpt.clean.folded_words import folded_words, word_spans
 from web2gpt.clean.ngrams import NgramFinder
-from web2gpt.clean.words import folded_words, word_spans
 from web2gpt.cli import app
 from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError

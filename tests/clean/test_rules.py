@@ -10,7 +10,7 @@ import pytest
 from web2gpt.clean.gopher import judge_quality, judge_repetition
 from web2gpt.clean.line_rules import c4_lines, judge_fineweb
 from web2gpt.clean.mask import masker
-from web2gpt.clean.split_words import count_sentences, word_splitter
+from web2gpt.clean.words import count_sentences, word_splitter
 from web2gpt.config.clean import C4, FineWeb, GopherQuality, GopherRepetition, Mask
 
 SPLIT = word_splitter("simple")

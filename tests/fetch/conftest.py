@@ -88,7 +88,7 @@ async def fetch_as_they_come(server, urls, hosts=("site.test", "other.test"), **
     served = Served(frozenset(hosts), server.address, server.port)
     async with Client(chosen, served) as client:
         fetcher = PageFetcher(client, chosen)
-        listed = [ListedUrl(n, url, "list") for n, url in enumerate(urls)]
+        listed = [ListedUrl(url, "list") for url in urls]
         for fetched in asyncio.as_completed([fetcher.fetch(one) for one in listed]):
             yield await fetched
 

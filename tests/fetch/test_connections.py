@@ -24,7 +24,7 @@ def outcome(server, url, **settings):
         async with server:
             chosen = Fetch(contact="me@example.org", retries=0, delay=0.0, **settings)
             async with Client(chosen) as client:
-                listed = ListedUrl(1, url.format(port=server.port), "list")
+                listed = ListedUrl(url.format(port=server.port), "list")
                 return (await PageFetcher(client, chosen).fetch(listed)).outcome
 
     return asyncio.run(run())

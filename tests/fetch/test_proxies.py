@@ -29,7 +29,7 @@ def through_proxy(server_class, monkeypatch):
                     monkeypatch.setenv(name, value)
                 chosen = Fetch(contact="me@example.org", retries=0, delay=0.0, **settings)
                 async with Client(chosen) as client:
-                    listed = ListedUrl(1, url.replace("PORT", str(proxy.port)), "list")
+                    listed = ListedUrl(url.replace("PORT", str(proxy.port)), "list")
                     return await PageFetcher(client, chosen).fetch(listed), proxy
 
         return asyncio.run(fetch())

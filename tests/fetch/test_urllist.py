@@ -19,8 +19,8 @@ def urls(tmp_path):
 
 def test_lines_are_found_by_number(urls):
     assert len(urls) == 9
-    assert urls[2] == ListedUrl(3, "http://a.test/2", "t")
-    assert urls[8] == ListedUrl(9, "http://B.test/3", "s")
+    assert urls[2] == ListedUrl("http://a.test/2", "t")
+    assert urls[8] == ListedUrl("http://B.test/3", "s")
     assert urls.readable.tolist() == [True] * 3 + [False] * 4 + [True] * 2
 
 

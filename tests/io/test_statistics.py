@@ -118,6 +118,30 @@ def test_the_command_writes_nothing_past_the_limit(tmp_path: Path) -> None:
     assert not output.exists()
 
 
+def test_the_command_can_ask_for_something_to_be_left(tmp_path: Path) -> None:
+    part, output = tmp_path / "a.json", tmp_path / "all.json"
+    Statistics("fetch", "urls", 5, dropped=Counter(dns=2, http_404=3)).write(part)
+    arguments = ["statistics", "--part", str(part), "--output", str(output)]
+    result = CliRunner().invoke(app, [*arguments, "--not-empty"])
+    assert isinstance(result.exception, InputError)
+    assert "nothing is left of 5 urls (3 http_404, 2 dns), so" in str(result.exception)
+    assert not output.exists()
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("stage", "is_told"), [("urls", True), ("extract", False), ("merge", True)]
+)
+def test_a_stage_that_nothing_came_to_leaves_it_to_the_one_before(
+    tmp_path: Path, stage: str, is_told: bool
+) -> None:
+    part = tmp_path / "a.json"
+    Statistics(stage, "things").write(part)
+    named = ["--part", str(part), "--output", str(tmp_path / "all.json")]
+    result = CliRunner().invoke(app, ["statistics", *named, "--not-empty"])
+    assert (result.exit_code == 1) == is_told
+
+
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"[1]", b'{"stage": "fetch"}', b"\xff"])
 def test_the_command_names_a_part_that_is_no_statistics(
     tmp_path: Path, content: bytes | None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from web2gpt.config.documents import Merge
+from web2gpt.config.merge import Merge
 from web2gpt.errors import InputError
 from web2gpt.io.frames import read_documents, read_frames
 from web2gpt.io.shards import Document, JsonlWriter, read_jsonl

@@ -15,6 +15,7 @@ CASES = [
     ("desktop", 1200, False),
     ("desktop-dark", 1200, True),
     ("phone", 390, False),
+    ("phone-dark", 390, True),
     ("print", 800, False),
 ]
 

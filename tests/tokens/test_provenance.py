@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 
 from web2gpt.cli import app
 from web2gpt.errors import InputError
+from web2gpt.io.checksums import checksum_of
 from web2gpt.tokens import tokenize as stage
 from web2gpt.tokens.indexed import IndexedDataset
 from web2gpt.tokens.merge import merge_datasets
 from web2gpt.tokens.provenance import manifest_path
-from web2gpt.tokens.vocabulary import Vocabulary, digest_bytes
+from web2gpt.tokens.vocabulary import Vocabulary
 
 MakePair = Callable[..., Path]
 
@@ -36,7 +37,7 @@ def test_the_manifest_beside_the_tokens_names_the_tokenizer(
             "end_of_document": {"token": "<|endoftext|>", "id": 0},
             "special_tokens": {"<|endoftext|>": 0},
             "dtype": "uint16",
-            "blake2b": digest_bytes(tokenizer.read_bytes()),
+            "blake2b": checksum_of(tokenizer.read_bytes()),
         },
         "key": "text",
         "append_eod": True,

@@ -197,6 +197,18 @@ def statistics_of_shards(wildcards):
     return expand(f"{DATA}/stats/{wildcards.stage}/{{shard}}.json", shard=shards)
 
 
+def not_empty(wildcards):
+    """A flag for a stage that all that is trained on goes through: it must leave something."""
+    match wildcards.stage:
+        case "urls" | "fetch":
+            is_needed = all(source.kind == "urls" for source in cfg.input)
+        case "extract" | "merge" | "tokenize":
+            is_needed = all(source.kind != "tokens" for source in cfg.input)
+        case _:
+            is_needed = all(map(enters_dedup, cfg.input))
+    return "--not-empty" if is_needed else ""
+
+
 # Settings, folders and flags
 
 

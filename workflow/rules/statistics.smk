@@ -1,5 +1,5 @@
 rule add_up:
-    """Add up a stage's statistics over its shards; stop if too much was unreadable."""
+    """Add up a stage's statistics over its shards; stop if too much was unreadable, or nothing is left."""
     input:
         parts=statistics_of_shards,
     output:
@@ -16,8 +16,9 @@ rule add_up:
     params:
         parts=repeated("--part", "parts"),
         limit=cfg.limits.errors,
+        not_empty=not_empty,
     message:
         "{wildcards.stage}: adding up"
     shell:
-        "web2gpt statistics {params.parts} --limit {params.limit}"
+        "web2gpt statistics {params.parts} --limit {params.limit} {params.not_empty}"
         " --output {output.stats:q} 2> {log:q}"

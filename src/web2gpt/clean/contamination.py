@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from web2gpt.clean.evaluation_sets import evaluation_ngrams
+from web2gpt.clean.folded_words import folded_words, word_spans
 from web2gpt.clean.ngrams import Match, Ngram, NgramFinder
-from web2gpt.clean.words import folded_words, word_spans
 from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import atomic_write
 from web2gpt.io.documents import fault_of
 from web2gpt.io.made import made_by
 from web2gpt.io.progress import ProgressLine
-from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, read_jsonl
+from web2gpt.io.shards import BadLine, Document, read_shard
 from web2gpt.io.stage import ShardJob
 from web2gpt.web.ids import document_id
 
@@ -62,10 +62,8 @@ def count_ngrams(documents: Sequence[Path], settings: Decontaminate, work: Path)
 
 def _count_shard(path: Path, finder: NgramFinder, progress: ProgressLine) -> Counts:
     counts = np.zeros(len(finder.ngrams), dtype=np.int64)
-    for record in read_jsonl(path):
+    for record in read_shard(path):
         if isinstance(record, BadLine):
-            if record.reason == BROKEN_COMPRESSION:
-                raise InputError(f"{path}: broken at line {record.line}; delete it and run again.")
             continue  # cutting will count it
         if isinstance(record.get("text"), str):
             for match in finder.find(folded_words(record["text"])):

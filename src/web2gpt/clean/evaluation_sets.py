@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from web2gpt.clean.folded_words import folded_words
 from web2gpt.clean.ngrams import Ngram
-from web2gpt.clean.words import folded_words
 from web2gpt.config.clean import Decontaminate
 from web2gpt.errors import InputError
 from web2gpt.io.compression import is_json_lines

@@ -10,7 +10,7 @@ from web2gpt.clean.gopher import Finding, judge_quality, judge_repetition
 from web2gpt.clean.language import language_detector
 from web2gpt.clean.length import too_short
 from web2gpt.clean.line_rules import c4_lines, judge_fineweb
-from web2gpt.clean.split_words import word_splitter
+from web2gpt.clean.words import word_splitter
 from web2gpt.config.clean import Clean
 from web2gpt.io.shards import Document
 

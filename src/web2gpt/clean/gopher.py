@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from web2gpt.clean.split_words import WordSplitter, is_symbol
+from web2gpt.clean.words import WordSplitter, is_symbol
 from web2gpt.config.clean import GopherQuality, GopherRepetition
 
 STOP_WORDS = frozenset("the be to of and that have with".split())

@@ -8,7 +8,7 @@ characters without line feeds.
 import re
 
 from web2gpt.clean.gopher import Finding, repeated
-from web2gpt.clean.split_words import WordSplitter, count_sentences, ends_sentence
+from web2gpt.clean.words import WordSplitter, count_sentences, ends_sentence
 from web2gpt.config.clean import C4, FineWeb
 
 CITATION = re.compile(r"\[(?:\d*|edit|citation needed)\]")

@@ -72,3 +72,4 @@ def resolve(
     Example: web2gpt config resolve --settings '{"input": [...]}' --output config.yaml
     """
     write_text(output, dump_config(load_config(parse_object(settings))))
+    print(f"config: {output}, every default written out")

@@ -6,18 +6,16 @@ from pathlib import Path
 
 from web2gpt.config.root import Config
 from web2gpt.config.sources import Source
+from web2gpt.io.compression import JSON_LINES, PACKED
 
 DEMO = Path("resources/demo")
 """The demo's site and URL list, made by the workflow itself; never missing."""
 
+PLAIN_OR_PACKED = ("", *PACKED)
 ENDINGS = {
-    "urls": ("", ".gz", ".bz2", ".xz", ".zst"),
-    "warc": tuple(f".warc{packed}" for packed in ("", ".gz", ".bz2", ".xz", ".zst")),
-    "jsonl": tuple(
-        f"{name}{packed}"
-        for name in (".jsonl", ".json", ".ndjson")
-        for packed in ("", ".gz", ".bz2", ".xz", ".zst")
-    ),
+    "urls": PLAIN_OR_PACKED,
+    "warc": tuple(f".warc{packed}" for packed in PLAIN_OR_PACKED),
+    "jsonl": tuple(f"{name}{packed}" for name in JSON_LINES for packed in PLAIN_OR_PACKED),
 }
 
 

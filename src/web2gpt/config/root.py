@@ -9,8 +9,9 @@ from web2gpt.config.base import Settings
 from web2gpt.config.clean import Clean, Decontaminate
 from web2gpt.config.dedup import Dedup
 from web2gpt.config.derive import check_layout
-from web2gpt.config.documents import Extract, Merge
+from web2gpt.config.extract import Extract
 from web2gpt.config.fetch import Fetch
+from web2gpt.config.merge import Merge
 from web2gpt.config.outputs import Evaluate, MergeCheckpoint, Sample
 from web2gpt.config.sources import Data, Limits, Rejected, Run, Source
 from web2gpt.config.tokens import Index, Tokenize, Tokenizer

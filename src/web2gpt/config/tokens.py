@@ -67,7 +67,9 @@ class Index(Settings):
 class IndexRun(Index):
     """What the sample index of one run is made from."""
 
-    seed: int = Field(1234, ge=0, description="decides the order of documents and samples")
+    seed: int = Field(
+        1234, ge=0, description="decides the order of documents and samples; in a run: run.seed"
+    )
     sequence_length: int = Field(128, ge=1, description="tokens of input in a sample (n_positions)")
     train_samples: int = Field(
         4800, ge=1, description="samples to train on: steps x global_batch_size"

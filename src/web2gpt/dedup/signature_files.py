@@ -92,7 +92,7 @@ class SignatureFiles:
                     number += len(batch)
 
 
-def _metadata(path: Path) -> Any:
+def _metadata(path: Path) -> "_Metadata":
     if not path.exists():
         raise InputError(f"{path}: no such file; run dedup signatures first.")
     try:

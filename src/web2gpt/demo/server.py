@@ -23,7 +23,7 @@ FILLING = b"<p>And so it went on, page after page, as it had begun.</p>\n" * 100
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedHost:
     """One host: its folder, its redirects by path, and the sizes of its generated pages."""
 
     folder: Path
@@ -46,7 +46,7 @@ class Site:
 async def serve_folder(folder: Path) -> AsyncIterator[tuple[frozenset[str], str, int]]:
     """Serve ``folder`` while the block runs; yields its host names, address and port."""
     sites = {
-        entry.name.lower(): Site(
+        entry.name.lower(): ServedHost(
             entry, _read_redirects(entry / REDIRECTS), _read_generated(entry / GENERATED)
         )
         for entry in sorted(folder.iterdir())
@@ -63,7 +63,7 @@ async def serve_folder(folder: Path) -> AsyncIterator[tuple[frozenset[str], str,
 
 
 class _Handler:
-    def __init__(self, sites: dict[str, Site]):
+    def __init__(self, sites: dict[str, ServedHost]):
         self._sites = sites
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -5,6 +5,7 @@ Words are counted as the old wikitext evaluation did: pieces between single spac
 the file has it, before anything is undone to it.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -88,8 +89,6 @@ def records(path: Path, key: str) -> Iterator[str]:
 
 
 def _decoded(path: Path) -> Iterator[str]:
-    import codecs
-
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         with open_compressed(path) as file:

@@ -9,7 +9,7 @@ again: a page in is a URL that was fetched (``other_answers`` among the figures 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from web2gpt.config.documents import Extract
+from web2gpt.config.extract import Extract
 from web2gpt.extract.extractors import Extracted, Page
 from web2gpt.extract.pool import ExtractorPool, Failure
 from web2gpt.io.seen import SeenIds

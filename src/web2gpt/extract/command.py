@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from web2gpt.config.documents import ExtractRun
+from web2gpt.config.extract import ExtractRun
 from web2gpt.config.flags import with_settings
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError

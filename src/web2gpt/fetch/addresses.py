@@ -12,8 +12,6 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 
 from aiohttp import AddrInfoType
 
-Network = IPv4Network | IPv6Network
-
 SPECIAL_IPV4 = tuple(
     IPv4Network(network)
     for network in (

@@ -22,7 +22,7 @@ from web2gpt.fetch.addresses import AddressGuard, RefusedAddressError
 from web2gpt.fetch.exchange import CAUGHT, Exchange, Failure, classify, media_type
 from web2gpt.fetch.proxies import Proxies, is_special_name
 from web2gpt.fetch.resolver import GuardedResolver, Served
-from web2gpt.io.content import ACCEPTED, ContentDecoder, ContentError
+from web2gpt.io.content_codings import ACCEPTED, ContentDecoder, ContentError
 
 MAX_HEADER = 32 << 10  # bytes of one header field
 MAX_HEADERS = 256

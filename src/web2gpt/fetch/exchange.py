@@ -9,7 +9,7 @@ import aiohttp
 from aiohttp import http_exceptions
 
 from web2gpt.fetch.addresses import RefusedAddressError
-from web2gpt.io.content import ContentError
+from web2gpt.io.content_codings import ContentError
 
 UNREADABLE = frozenset(("bad_http", "bad_encoding", "bad_url", "bad_line", "unexpected"))
 """Outcomes that stand under ``errors``; every other is a fact of the web, under ``dropped``."""

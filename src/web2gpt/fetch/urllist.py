@@ -21,9 +21,8 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ListedUrl:
-    """A URL of the list; ``line`` counts from 1."""
+    """A URL of the list."""
 
-    line: int
     url: str
     source: str
 
@@ -56,9 +55,6 @@ class UrlList:
     def __len__(self) -> int:
         return len(self._hosts)
 
-    def close(self) -> None:
-        self._file.close()
-
     def text(self, number: int) -> bytes:
         """Line ``number`` as it stands in the file."""
         self._file.seek(self._starts[number])
@@ -67,7 +63,7 @@ class UrlList:
     def __getitem__(self, number: int) -> ListedUrl:
         """A readable line."""
         url, _, source = self.text(number).decode().rstrip("\r\n").partition("\t")
-        return ListedUrl(number + 1, url, source)
+        return ListedUrl(url, source)
 
     def by_host(self, wanted: npt.NDArray[np.bool_]) -> Iterator[Numbers]:
         """The readable and ``wanted`` lines of each host, hosts with the most lines first.

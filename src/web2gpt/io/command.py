@@ -7,7 +7,7 @@ import typer
 
 from web2gpt.errors import InputError
 from web2gpt.io.made import made_by
-from web2gpt.io.statistics import Statistics, add_up, check_errors
+from web2gpt.io.statistics import Statistics, add_up, check_errors, check_something_left
 
 
 def statistics(
@@ -17,6 +17,7 @@ def statistics(
     limit: Annotated[
         float, typer.Option(min=0, max=1, help="largest share of unreadable records")
     ] = 0.05,
+    not_empty: Annotated[bool, typer.Option("--not-empty", help="fail if nothing is left")] = False,
 ) -> None:
     """Add up the statistics of a stage's shards; fail if too many records were unreadable.
 
@@ -31,6 +32,8 @@ def statistics(
             )
     total = add_up(parts)
     check_errors(total, limit)
+    if not_empty:
+        check_something_left(total)
     total.write(output)
     print(total.summary())
 

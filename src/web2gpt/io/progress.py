@@ -24,10 +24,10 @@ class ProgressLine:
         self._bar: Progress | None = None
         if sys.stderr.isatty():
             columns = (
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
+                TextColumn("{task.fields[note]}", markup=False),
                 TimeRemainingColumn(),
             )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)

@@ -16,9 +16,6 @@ class SeenIds:
         self._table = bytearray(self._slots * WIDTH)
         self._count = 0
 
-    def __len__(self) -> int:
-        return self._count
-
     def add(self, document_id: str) -> bool:
         """Note a document's id (32 hex digits); False if it had been noted before."""
         key = bytes.fromhex(document_id)

@@ -77,6 +77,19 @@ def read_jsonl(path: Path) -> Iterator[Document | BadLine]:
             yield parse_line(line, path, number)
 
 
+def read_shard(path: Path) -> Iterator[Document | BadLine]:
+    """The records of a shard that a stage of ours wrote, as ``read_jsonl`` gives them.
+
+    Raises ``InputError`` if the file is missing or breaks off: it can be made again.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file; run the stage that makes it first.")
+    for record in read_jsonl(path):
+        if isinstance(record, BadLine) and record.reason == BROKEN_COMPRESSION:
+            raise InputError(f"{path}: broken at line {record.line}; delete it and run again.")
+        yield record
+
+
 def parse_line(line: bytes, path: Path, number: int) -> Document | BadLine:
     """The record that is line ``number`` of a file."""
     try:

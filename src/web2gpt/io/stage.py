@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
-from web2gpt.errors import InputError
 from web2gpt.io.frames import FrameWriter
 from web2gpt.io.progress import ProgressLine
-from web2gpt.io.shards import BROKEN_COMPRESSION, BadLine, Document, JsonlWriter, read_jsonl
+from web2gpt.io.shards import BadLine, Document, JsonlWriter, read_shard
 from web2gpt.io.statistics import Statistics
 from web2gpt.io.work import WorkFolder, file_states
 
@@ -103,18 +102,12 @@ class ShardJob:
     def documents(self) -> Iterator[Document]:
         """The documents of all input shards; a bad line is counted, recorded and passed over."""
         for path in self.files.inputs:
-            if not path.exists():
-                raise InputError(f"{path}: no such file; run the stage that makes it first.")
-            self.statistics.bytes_in += path.stat().st_size
-            for record in read_jsonl(path):
-                if isinstance(record, BadLine) and record.reason == BROKEN_COMPRESSION:
-                    raise InputError(
-                        f"{path}: broken at line {record.line}; delete it and run again."
-                    )
+            for record in read_shard(path):
                 if isinstance(record, BadLine):
                     self.bad_line(record)
                 else:
                     yield record
+            self.statistics.bytes_in += path.stat().st_size
 
     def keep(self, *documents: Document) -> None:
         """One record was kept, and written as these documents (usually one)."""

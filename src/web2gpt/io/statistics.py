@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from web2gpt.errors import LimitError
+from web2gpt.errors import InputError, LimitError
 from web2gpt.io.atomic import read_json, write_json
 
 
@@ -120,3 +120,22 @@ def check_errors(total: Statistics, limit: float) -> None:
             f"more than limits.errors = {limit} allows. See rejected/{total.stage}/ for file, line "
             "and reason; mend the input or raise the limit."
         )
+
+
+def check_something_left(total: Statistics) -> None:
+    """Raise ``InputError`` when a stage has left nothing for those that follow.
+
+    What came to a stage with nothing in it is the fault of the one before, save where there is none
+    (urls), or where all others have been heard (merge).
+    """
+    if total.out or not (total.read or total.stage in ("urls", "merge")):
+        return
+    lost = total.dropped + total.errors
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.most_common(3))
+    found = f"nothing is left of {total.read:,} {total.unit} ({reasons})"
+    if not total.read:
+        found = f"no {total.unit} came in"
+    raise InputError(
+        f"{total.stage}: {found}, so there is nothing to train on. See rejected/{total.stage}/ for "
+        f"each with its reason; mend the input, or the settings of {total.stage}."
+    )

@@ -18,10 +18,9 @@ from fastwarc.warc import WarcRecord
 from isal import isal_zlib
 
 from web2gpt.errors import InputError
-from web2gpt.io.content import GZIP, ContentError, decode_content
+from web2gpt.io.content_codings import GZIP, ContentError, decode_content
 from web2gpt.io.warc_blocks import Block, Damage, read_blocks
 
-Fields = Sequence[tuple[str, str]]
 RECODED = ("content-length", "content-encoding", "transfer-encoding")
 MAX_HEAD = 1 << 20  # bytes of HTTP head beside the payload
 

@@ -19,7 +19,7 @@ from typing import IO, Literal
 from fastwarc.warc import HeaderMap
 
 from web2gpt.io.compression import BROKEN, open_compressed
-from web2gpt.io.content import GZIP
+from web2gpt.io.content_codings import GZIP
 
 GZIP_MEMBER = b"\x1f\x8b\x08"
 READ = 1 << 16  # bytes read, and bytes decompressed, at a time

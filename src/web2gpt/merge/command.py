@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from web2gpt.config.documents import Merge
 from web2gpt.config.flags import with_settings
+from web2gpt.config.merge import Merge
 
 
 @with_settings(Merge)

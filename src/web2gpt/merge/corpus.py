@@ -8,7 +8,7 @@ that has been seen.
 
 from collections.abc import Iterator
 
-from web2gpt.config.documents import Merge
+from web2gpt.config.merge import Merge
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import InputError
 from web2gpt.io.compression import BROKEN

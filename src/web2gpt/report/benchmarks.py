@@ -14,10 +14,11 @@ from typing import Any
 from web2gpt.errors import InputError
 from web2gpt.io.shards import BadLine, read_jsonl
 
-CHAIN = ("demo", "urls", "fetch", "extract", "dedup_signatures", "dedup_buckets", "dedup_pairs",
+RULES = ("demo", "urls", "fetch", "extract", "dedup_signatures", "dedup_buckets", "dedup_pairs",
          "dedup_clusters", "dedup_remove", "clean", "decontaminate_count", "decontaminate_add",
          "decontaminate", "decontaminate_report", "merge", "tokenizer", "tokenize", "index",
          "train", "merge_checkpoint", "sample", "evaluate", "report")  # fmt: skip
+"""The rules whose jobs take time, in the order of the chain."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def rule_costs(folders: Iterable[Path]) -> tuple[RuleCost, ...]:
 
 
 def _place(rule: str) -> tuple[int, str]:
-    return (CHAIN.index(rule) if rule in CHAIN else len(CHAIN), rule)
+    return (RULES.index(rule) if rule in RULES else len(RULES), rule)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -147,8 +147,8 @@ def _last(curve: Curve) -> float:
 def _table(title: str, rows: Rows, one: Side, other: Side) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("")
-    table.add_column(one.name, justify="right", overflow="fold")
-    table.add_column(other.name, justify="right", overflow="fold")
+    for side in (one, other):
+        table.add_column(Text(side.name), justify="right", overflow="fold")
     for name, first, second in rows:
         table.add_row(Text(name), Text(_figure(first)), Text(_figure(second)))
     if not rows:

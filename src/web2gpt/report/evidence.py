@@ -24,7 +24,8 @@ from web2gpt.report.survey import Survey, dropped_languages, survey_after, surve
 from web2gpt.report.training import Training, read_training
 from web2gpt.report.vocabulary import VocabularyFacts, vocabulary_facts
 
-CHAIN = ("urls", "fetch", "extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
+COUNTED = ("urls", "fetch", "extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
+"""The stages with statistics, in the order of the chain."""
 MAX_SAMPLES = 50
 
 
@@ -101,8 +102,8 @@ def gather(data: Path, run: Path) -> Evidence:
 def read_stages(folder: Path, missing: Missing) -> tuple[Statistics, ...]:
     """The statistics of each stage, in the order of the chain."""
     found = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    order = [name for name in CHAIN if name in found]
-    order += [name for name in found if name not in CHAIN]
+    order = [name for name in COUNTED if name in found]
+    order += [name for name in found if name not in COUNTED]
     stages = []
     for name in order:
         try:

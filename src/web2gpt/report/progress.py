@@ -16,7 +16,7 @@ from statistics import median
 from web2gpt.config.length import Length
 from web2gpt.io.lease import TIMEOUT
 from web2gpt.io.statistics import Statistics
-from web2gpt.report.benchmarks import CHAIN
+from web2gpt.report.benchmarks import RULES
 from web2gpt.report.evidence import parse_config
 from web2gpt.report.files import UNREADABLE, Missing, good_lines
 from web2gpt.report.training import Training, metrics_of, read_training
@@ -72,16 +72,12 @@ class RunState:
     steps: int | None
     steps_left_seconds: float | None
 
-    @property
-    def is_active(self) -> bool:
-        return any(group.running for group in self.groups)
-
 
 def look(data: Path, run: Path) -> RunState:
     """Read the state of a corpus and a run; either may not be there yet."""
     shards = _shards(data)
     found = [*_groups(data, shards), *_groups(run, set())]
-    order = {name: place for place, name in enumerate(CHAIN)}
+    order = {name: place for place, name in enumerate(RULES)}
     groups = sorted(found, key=lambda group: order.get(group.name, len(order)))
     training = read_training(run, Missing())
     steps = _steps(run)
@@ -93,7 +89,7 @@ def look(data: Path, run: Path) -> RunState:
 def _groups(base: Path, shards: set[str]) -> Iterable[JobGroup]:
     work = base / "work"
     for folder in sorted(path for path in work.glob("*") if path.is_dir()):
-        if folder.name not in CHAIN:
+        if folder.name not in RULES:
             continue
         jobs = [folder] if (folder / "job").exists() else sorted(folder.glob("*/"))
         if jobs:

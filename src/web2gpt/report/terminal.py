@@ -36,13 +36,14 @@ def show(state: RunState, lines: int | None = None) -> Group:
 
 
 def _stages(state: RunState, groups: Sequence[JobGroup]) -> Table:
-    table = Table(title=f"data {state.data}, run {state.run}", title_justify="left", box=None,
+    title = Text(f"data {state.data}, run {state.run}")
+    table = Table(title=title, title_justify="left", box=None,
                   title_style="bold", pad_edge=False)  # fmt: skip
     for name in ("stage", "jobs", "state", "records", "a second", "left"):
         table.add_column(name, justify="left" if name in ("stage", "state") else "right")
     for group in groups:
         table.add_row(group.name, f"{group.done}/{group.jobs}",
-                      Text(group.state, style=STYLES[group.state]), _records(group),
+                      Text(group.state, style=STYLES[group.state]), Text(_records(group)),
                       f"{group.rate:,.1f}" if group.rate else "", _left(state, group))  # fmt: skip
     if not state.groups:
         table.add_row("nothing has begun yet")

@@ -1,4 +1,4 @@
-"""Watching a run: the view is drawn again every few seconds until nothing is under way."""
+"""Watching a run: the view is drawn again every few seconds, until it is interrupted."""
 
 import time
 from contextlib import suppress

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from web2gpt.config.outputs import DEFAULT_PROMPTS, Sample
 from web2gpt.errors import InputError
+from web2gpt.io.compression import PACKED
 from web2gpt.io.shards import BadLine, read_jsonl, read_lines
 
 _PLAIN = (".txt", "")
@@ -29,7 +30,7 @@ def read_prompts(settings: Sample) -> list[str]:
 
 
 def _from_file(path: Path) -> Iterator[str]:
-    name = path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz", ".zst") else path
+    name = path.with_suffix("") if path.suffix in PACKED else path
     return _plain(path) if name.suffix in _PLAIN else _json(path)
 
 

@@ -18,7 +18,7 @@ from web2gpt.config.tokens import IndexRun
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import InputError
 from web2gpt.io.atomic import write_json
-from web2gpt.io.checksums import checksum
+from web2gpt.io.checksums import checksum, checksum_of
 from web2gpt.io.work import WorkFolder, file_states
 from web2gpt.tokens.blend import blend_orders, blend_sequence
 from web2gpt.tokens.indexed import bin_path, idx_path
@@ -35,7 +35,7 @@ from web2gpt.tokens.streams import (
 )
 from web2gpt.tokens.summary import print_summary
 from web2gpt.tokens.verify import verify_dataset
-from web2gpt.tokens.vocabulary import Vocabulary, digest_bytes
+from web2gpt.tokens.vocabulary import Vocabulary
 
 Array = npt.NDArray[Any]
 ARRAYS = ("document", "sample", "shuffle")
@@ -134,7 +134,7 @@ def identity_of(manifest: Mapping[str, Any]) -> str:
         "arrays": [[file["blake2b"] for file in split["files"].values()]
                    for split in manifest["splits"].values()],
     }  # fmt: skip
-    return digest_bytes(orjson.dumps(decides, option=orjson.OPT_SORT_KEYS))
+    return checksum_of(orjson.dumps(decides, option=orjson.OPT_SORT_KEYS))
 
 
 def validation_name(source: str) -> str:

@@ -5,7 +5,6 @@ that needs no tokenizer library: sizes, the end-of-document token, a hash of the
 """
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ import orjson
 import tokenizers
 
 from web2gpt.errors import InputError
+from web2gpt.io.checksums import checksum_of
 
 END_OF_TEXT = "<|endoftext|>"
 LARGEST_ID = np.iinfo(np.int32).max - 1  # the vocabulary's size is an int32 too
@@ -55,7 +55,7 @@ class Vocabulary:
             )
         added = sorted(tokenizer.get_added_tokens_decoder().items())
         special = {token.content: number for number, token in added if token.special}
-        return cls(largest + 1, name, ids[name], special, digest_bytes(content))
+        return cls(largest + 1, name, ids[name], special, checksum_of(content))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -70,7 +70,7 @@ class Vocabulary:
         said = _manifest(manifest)
         if "end_of_document" not in said:
             return cls.of(content, path=path)
-        digest = digest_bytes(content)
+        digest = checksum_of(content)
         if said.get("blake2b") != digest:
             raise InputError(
                 f"{path}: not the file that {manifest} describes; run tokenizer again."
@@ -118,8 +118,3 @@ def parse_tokenizer(content: bytes, path: Path) -> Any:
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True
     return tokenizer
-
-
-def digest_bytes(content: bytes) -> str:
-    """blake2b-256, in hex: how all hashes of the tokens stages are written."""
-    return blake2b(content, digest_size=32).hexdigest()

@@ -13,6 +13,8 @@ from web2gpt.train.device import Device
 FILE = "run.json"
 DONE = "done.json"
 PULSE = "pulse"
+METRICS = "metrics.jsonl"
+CURVES = "tensorboard"
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ import orjson
 
 from web2gpt.io.atomic import write_bytes
 from web2gpt.train.curves import Curves
+from web2gpt.train.job import CURVES, METRICS
 from web2gpt.train.tracker import Row, Tracker
-
-ROWS = "metrics.jsonl"
-CURVES = "tensorboard"
 
 
 class Metrics:
@@ -32,7 +30,7 @@ class Metrics:
 
     def __init__(self, folder: Path, step: int, tracker: Tracker | None = None):
         self._tracker = tracker
-        self._rows = folder / ROWS
+        self._rows = folder / METRICS
         kept = [row for row in read_rows(self._rows) if row["step"] <= step]
         self.losses = [row["loss"] for row in kept if row.get("loss") is not None]
         write_bytes(self._rows, b"".join(_line(row) for row in kept))

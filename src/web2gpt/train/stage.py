@@ -7,7 +7,6 @@ publishes done.json, metrics.jsonl and tensorboard/ together at the end.
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,18 @@ from web2gpt.config.train_stage import TrainStage
 from web2gpt.config.versions import VERSIONS
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.io.atomic import TEMPORARY, read_json
+from web2gpt.io.checksums import checksum
 from web2gpt.io.made import made_by
 from web2gpt.io.work import WorkFolder
 from web2gpt.parallel.legal import check_combination
 from web2gpt.train.attempts import remembered
 from web2gpt.train.device import choose_device
-from web2gpt.train.job import DONE, Job
+from web2gpt.train.job import CURVES, DONE, METRICS, Job
 from web2gpt.train.launcher import RankError, Ranks, following_requests, run_ranks
 from web2gpt.train.nodes import Nodes
 from web2gpt.train.origin import check_origin, origin
 from web2gpt.train.tracker import check_tracker
 from web2gpt.train.turn import leading, turn_comes
-
-METRICS = "metrics.jsonl"
-CURVES = "tensorboard"
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def read_manifest(files: TrainFiles, stage: TrainStage) -> Mapping[str, Any]:
 
 def _check_tokenizer(files: TrainFiles, manifest: Mapping[str, Any]) -> None:
     with made_by("tokenizer", files.tokenizer):
-        found = blake2b(files.tokenizer.read_bytes(), digest_size=32).hexdigest()
+        found = checksum(files.tokenizer)
     if found != manifest["tokenizer"]["blake2b"]:
         raise InputError(
             f"{files.tokenizer}: not the tokenizer that {files.index} was made with; "

@@ -35,7 +35,7 @@ from web2gpt.train.pulse import Heart
 from web2gpt.train.schedule import learning_rate
 from web2gpt.train.spikes import BatchDocuments, forget_spikes
 from web2gpt.train.start import find_start, opened
-from web2gpt.train.starts import note_start
+from web2gpt.train.start_log import note_start
 from web2gpt.train.stop import Agreement, Request
 from web2gpt.train.timers import Timers
 from web2gpt.train.tracker import Tracker

@@ -1,4 +1,4 @@
-"""Settings of extract and merge."""
+"""Settings of the stage extract."""
 
 from typing import Literal
 
@@ -29,14 +29,3 @@ class ExtractRun(Extract):
     """What the command extract needs: the section, and the names of a source's fields."""
 
     keys: Keys = Keys()
-
-
-class Merge(Settings):
-    """From shards to one corpus."""
-
-    frame_bytes: int = Field(4 << 20, ge=1 << 12, description="text in one zstd frame, in bytes")
-    shuffle: bool = Field(False, description="seeded shuffle of the documents")
-    seed: int = Field(1234, ge=0, description="decides the shuffle")
-    held_out: Real = Field(
-        0.0, ge=0, lt=1, description="share of documents, by hash of their id, kept for validation"
-    )

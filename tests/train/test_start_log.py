@@ -8,7 +8,7 @@ import pytest
 from web2gpt.config.train_stage import TrainStage
 from web2gpt.train.job import Job
 from web2gpt.train.memory import Case, worst_memory
-from web2gpt.train.starts import STARTS, note_start
+from web2gpt.train.start_log import STARTS, note_start
 
 
 @pytest.fixture
