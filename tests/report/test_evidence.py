@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.report.conftest import RunFolders
 
-from web2gpt.report.evidence import Change, gather
+from web2gpt.report.evidence import gather
+from web2gpt.report.settings import Change
 from web2gpt.report.training import Curve
 
 

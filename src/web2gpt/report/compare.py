@@ -12,8 +12,9 @@ from rich.text import Text
 
 from web2gpt.errors import InputError
 from web2gpt.io.statistics import Statistics
-from web2gpt.report.evidence import parse_config, read_stages
 from web2gpt.report.files import Missing, flatten
+from web2gpt.report.settings import parse_config
+from web2gpt.report.stages import read_stages
 from web2gpt.report.terminal import WIDTH, curve_lines
 from web2gpt.report.training import Curve, Training, read_training
 

@@ -11,31 +11,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
-import yaml
-from pydantic import ValidationError
-
-from web2gpt.config.root import Config
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.benchmarks import RuleCost, rule_costs
 from web2gpt.report.duplicates import Duplicates, find_duplicates
-from web2gpt.report.files import UNREADABLE, Missing, flatten
+from web2gpt.report.files import Missing, flatten
+from web2gpt.report.settings import Change, changes_of
+from web2gpt.report.stages import read_stages
 from web2gpt.report.survey import Survey, dropped_languages, survey_after, survey_before
 from web2gpt.report.training import Training, read_training
 from web2gpt.report.vocabulary import VocabularyFacts, vocabulary_facts
 
-COUNTED = ("urls", "fetch", "extract", "dedup", "clean", "decontaminate", "merge", "tokenize")
-"""The stages with statistics, in the order of the chain."""
 MAX_SAMPLES = 50
-
-
-@dataclass(frozen=True)
-class Change:
-    """A setting that differs from its default."""
-
-    key: str
-    value: Any
-    default: Any
 
 
 @dataclass(frozen=True)
@@ -99,22 +85,6 @@ def gather(data: Path, run: Path) -> Evidence:
     )
 
 
-def read_stages(folder: Path, missing: Missing) -> tuple[Statistics, ...]:
-    """The statistics of each stage, in the order of the chain."""
-    found = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    order = [name for name in COUNTED if name in found]
-    order += [name for name in found if name not in COUNTED]
-    stages = []
-    for name in order:
-        try:
-            stages.append(Statistics.load(found[name]))
-        except UNREADABLE:
-            missing.names.append(f"stats/{name}.json (unreadable)")
-    if not found:
-        missing.names.append("stats/")
-    return tuple(stages)
-
-
 def _samples(path: Path, missing: Missing) -> tuple[dict[str, Any], ...]:
     return tuple(islice(missing.lines(path, "samples/samples.jsonl"), MAX_SAMPLES))
 
@@ -141,26 +111,4 @@ def _manifest(
         (name, facts.get("bytes"), facts.get("blake2b"))
         for name, facts in described
         if isinstance(facts, dict)
-    )
-
-
-def parse_config(text: str) -> Config | None:
-    """The configuration; None if the text is no longer a valid one."""
-    try:
-        return Config.model_validate_json(orjson.dumps(yaml.safe_load(text)))
-    except (ValidationError, TypeError, yaml.YAMLError):
-        return None
-
-
-def changes_of(text: str) -> tuple[Change, ...]:
-    """The settings that differ from the schema's defaults; none of a text that is not valid."""
-    config = parse_config(text)
-    if config is None:
-        return ()
-    given = dict(flatten(config.model_dump(mode="json")))
-    default = dict(flatten(Config.model_construct(input=config.input).model_dump(mode="json")))
-    return tuple(
-        Change(key, value, default.get(key))
-        for key, value in given.items()
-        if value != default.get(key)
     )

@@ -17,8 +17,8 @@ from web2gpt.config.length import Length
 from web2gpt.io.lease import TIMEOUT
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.benchmarks import RULES
-from web2gpt.report.evidence import parse_config
 from web2gpt.report.files import UNREADABLE, Missing, good_lines
+from web2gpt.report.settings import parse_config
 from web2gpt.report.training import Training, metrics_of, read_training
 
 LINE = re.compile(
