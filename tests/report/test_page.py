@@ -108,6 +108,8 @@ def test_figures_have_titles_units_and_text_alternatives(evidence: Evidence) -> 
     assert "tokens a second" in by_name["throughput"].svg
     assert "restarts after steps 120" in by_name["loss"].alternative
     assert "1 steps that were not applied" in by_name["loss"].alternative
+    for named in ("training", "validation", "restart", "not applied"):
+        assert by_name["loss"].svg.count(f">{named}<") == 1, "in the legend, once"
     assert "estimated before: 0.5" in by_name["memory"].alternative
     assert "fr: 1 dropped for it, 0 in the corpus" in by_name["languages"].alternative
     assert "example.org: 4 before, 1 in the corpus" in by_name["domains"].alternative

@@ -19,5 +19,5 @@ VERSIONS = {
     "merge_checkpoint": 1,
     "sample": 3,
     "evaluate": 2,
-    "report": 2,
+    "report": 3,
 }

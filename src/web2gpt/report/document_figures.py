@@ -6,6 +6,7 @@ from web2gpt.report.drawing import (
     KEPT,
     LOST,
     Figure,
+    count_in_whole_numbers,
     finish,
     finish_bars,
     new_axes,
@@ -56,6 +57,7 @@ def cluster_sizes(duplicates: Duplicates) -> Figure | None:
     axes.barh(list(rows), list(rows.values()), color=LOST, height=0.7)
     counts = list(rows.values())
     finish_bars(axes, "sets of near-duplicates", [f"{count:,}" for count in counts], counts)
+    count_in_whole_numbers(axes)
     told = "; ".join(f"{count:,} sets of {name}" for name, count in rows.items())
     return finish(canvas, "clusters", "Sizes of sets of near-duplicates", told)
 

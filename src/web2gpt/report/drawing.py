@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
 from web2gpt.report.training import Curve
 
@@ -69,6 +70,11 @@ def finish_bars(axes: Axes, label: str, texts: Sequence[str], ends: Sequence[flo
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", color=INK)
 
 
+def count_in_whole_numbers(axes: Axes) -> None:
+    """Ticks of horizontal bars that count things."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def paired_bars(
     name: str, title: str, rows: Sequence[tuple[str, float, float]], series: tuple[str, str]
 ) -> Figure:
@@ -84,6 +90,7 @@ def paired_bars(
                           textcoords="offset points", va="center", color=INK)  # fmt: skip
     axes.set_yticks(list(places), [row[0] for row in rows])
     finish_bars(axes, "documents", [], [])
+    count_in_whole_numbers(axes)
     canvas.legend(loc="outside lower center", ncols=2, frameon=False, labelcolor=INK)
     told = "; ".join(f"{row}: {a:,.0f} {series[0]}, {b:,.0f} {series[1]}" for row, a, b in rows)
     return finish(canvas, name, title, told)
