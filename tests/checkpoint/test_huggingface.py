@@ -102,7 +102,7 @@ def test_missing_unknown_and_misshapen_keys_are_refused(
         "is missing": {k: v for k, v in tensors.items() if not k.endswith("ln_f.bias")},
         "is not a parameter": tensors | {"transformer.h.0.attn.rotary": torch.zeros(3)},
         "has shape": tensors | {"transformer.wpe.weight": torch.zeros(21, 24)},
-        "GPT-2 ties them": tensors | {"lm_head.weight": torch.zeros(VOCAB, 24)},
+        "GPT-2 ties it": tensors | {"lm_head.weight": torch.zeros(VOCAB, 24)},
     }
     for message, content in spoiled.items():
         save_file(content, folder / "model.safetensors")

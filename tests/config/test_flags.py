@@ -182,7 +182,7 @@ def test_wrong_settings_are_explained(text: str, message: str) -> None:
 
 def test_a_value_where_a_section_belongs_is_explained() -> None:
     message = outcome(Nested, "--settings", '{"clean": 3}', "--clean.min-tokens", "4")
-    assert message == "--settings: clean: 3 is not a section of settings"
+    assert message == "--settings: clean: 3 is not a section of settings; give an object"
 
 
 def test_a_wrong_flag_is_a_usage_error() -> None:

@@ -167,7 +167,7 @@ def test_steps_refuse_files_of_other_signatures_and_missing_parts(tmp_path, docu
         find_clusters(fewer, pairs, output, work, settings)
     with pytest.raises(InputError, match="run dedup pairs first"):
         find_clusters(shards, tmp_path / "none", output, work, settings)
-    with pytest.raises(InputError, match="counted from 0"):
+    with pytest.raises(InputError, match="give 0 to"):
         find_buckets(signatures, output, work, settings, 2)
 
 

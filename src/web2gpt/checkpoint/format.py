@@ -157,11 +157,13 @@ class Index:
         try:
             value = read_json(path)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise InputError(f"{path}: no such file; {folder} is not a checkpoint.") from error
+            raise InputError(
+                f"{path}: no such file, so {folder} is no checkpoint; name one."
+            ) from error
         except ValueError as error:
             raise InputError(f"{path}: not JSON ({error}); take another checkpoint.") from error
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            raise InputError(f"{path}: not a checkpoint of format {FORMAT}, which is read here.")
+            raise InputError(f"{path}: not a checkpoint of format {FORMAT}; take another one.")
         with made_by("train", path):
             files = {_file_name(name): FileEntry(**e) for name, e in value["files"].items()}
             return cls(

@@ -121,7 +121,8 @@ class Stated:
         for key, allowed in _FIXED.items():
             if config.get(key, allowed) != allowed:
                 raise InputError(
-                    f"{path}: {key} = {config[key]!r} is not computed here; only {allowed!r} is."
+                    f"{path}: {key} = {config[key]!r} is not computed here, only {allowed!r} is; "
+                    "take another model."
                 )
         activation = config.get("activation_function", "gelu_new")
         if not isinstance(activation, str) or activation not in _ACTIVATIONS:
@@ -130,11 +131,13 @@ class Stated:
                 f"those that are: {', '.join(_ACTIVATIONS)}."
             )
         if absent := [key for key in _SIZES if key not in config]:
-            raise InputError(f"{path}: states no {absent[0]}; its default is not guessed.")
+            raise InputError(f"{path}: states no {absent[0]}, which is not guessed; add it there.")
         fields = {key: value for key, value in config.items() if key in Model.model_fields}
         model = stated_model({**fields, "activation_function": _ACTIVATIONS[activation]}, path)
         if config.get("n_inner") not in (None, 4 * model.n_embd):
-            raise InputError(f"{path}: n_inner = {config['n_inner']} is not 4 x n_embd.")
+            raise InputError(
+                f"{path}: n_inner = {config['n_inner']} is not 4 x n_embd; take another model."
+            )
         end = config.get("eos_token_id")
         return cls(model, config["vocab_size"], end if type(end) is int else None)
 
@@ -161,7 +164,8 @@ class HuggingFaceFolder:
             missing = [name for name in self.shapes if name not in self._where]
             if missing:
                 raise InputError(
-                    f"{self.path}: {missing[0]} is missing ({len(missing)} such keys)."
+                    f"{self.path}: {missing[0]} is missing ({len(missing)} such keys); put all "
+                    "files there."
                 )
             self._check_tied()
             self._stack = stack.pop_all()
@@ -180,20 +184,24 @@ class HuggingFaceFolder:
         if name.endswith(_BUFFERS):
             return
         if name not in self.shapes and name != _TIED:
-            raise InputError(f"{file}: {key} is not a parameter of this GPT-2.")
+            raise InputError(f"{file}: {key} is not a parameter of this GPT-2; take another model.")
         shape = tuple(handle.get_slice(key).get_shape())
         wanted = turned_shape(name, self.shapes["wte.weight" if name == _TIED else name])
         if shape != wanted:
-            raise InputError(f"{file}: {key} has shape {shape}, config.json makes it {wanted}.")
+            raise InputError(
+                f"{file}: {key} has shape {shape}, by config.json {wanted}; mend that."
+            )
         if (dtype := handle.get_slice(key).get_dtype()) not in _REAL:
-            raise InputError(f"{file}: {key} is {dtype}; weights are read as {', '.join(_REAL)}.")
+            raise InputError(f"{file}: {key} is {dtype}; convert it to one of {', '.join(_REAL)}.")
         if name in self._where:
             raise InputError(f"{file}: {key} is there twice; take the model from its source again.")
         self._where[name] = handle, key
 
     def _check_tied(self) -> None:
         if _TIED in self._where and not torch.equal(self.tensor(_TIED), self.tensor("wte.weight")):
-            raise InputError(f"{self.path}: {_TIED} is not the token embedding; GPT-2 ties them.")
+            raise InputError(
+                f"{self.path}: {_TIED} is not wte, to which GPT-2 ties it; take another model."
+            )
 
 
 def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[GPT2, Stated]:
@@ -223,7 +231,9 @@ def _open(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: cannot be read as safetensors ({error}).") from error
+        raise InputError(
+            f"{path}: cannot be read as safetensors ({error}); get it again."
+        ) from error
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -232,7 +242,9 @@ def _read_object(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; give the folder of a GPT-2 model.") from error
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{path}: not JSON ({error}).") from error
+        raise InputError(
+            f"{path}: not JSON ({error}); get the model from its source again."
+        ) from error
     if not isinstance(value, dict):
-        raise InputError(f"{path}: not a JSON object.")
+        raise InputError(f"{path}: not a JSON object; get the model from its source again.")
     return value

@@ -168,7 +168,8 @@ def megatron_model(shards: Shards, settings: ImportCheckpoint) -> Model:
     for name, allowed in _FIXED.items():
         if shards.argument(name) not in allowed:
             raise InputError(
-                f"{shards.folder}: {name} = {shards.argument(name)!r} is not computed here."
+                f"{shards.folder}: {name} = {shards.argument(name)!r} is not computed here; take "
+                "another model."
             )
     positions, width = _embedding_shape(shards, "wpe.weight")
     _embedding_shape(shards, "wte.weight")
@@ -187,7 +188,9 @@ def megatron_model(shards: Shards, settings: ImportCheckpoint) -> Model:
     model = stated_model(sizes, shards.folder)
     wanted = parameter_shapes(model, 1)
     if odd := sorted(set(wanted).symmetric_difference(shards.pieces)):
-        raise InputError(f"{shards.folder}: {odd[0]} is missing ({len(odd)} such tensors).")
+        raise InputError(
+            f"{shards.folder}: {odd[0]} is missing ({len(odd)} such tensors); put all files there."
+        )
     return model
 
 
@@ -203,10 +206,12 @@ def _embedding_shape(shards: Shards, name: str) -> tuple[int, int]:
     """Rows and width of an embedding, in its first piece. Raises ``InputError`` if it has none."""
     ranks = shards.pieces.get(name)
     if ranks is None:
-        raise InputError(f"{shards.folder}: {name} is missing; not a whole GPT-2.")
+        raise InputError(f"{shards.folder}: {name} is missing; put all files there.")
     piece = next(iter(ranks.values()))[0]
     if len(piece.shape) != 2:
-        raise InputError(f"{piece.origin}: {name} has shape {piece.shape}; it is no embedding.")
+        raise InputError(
+            f"{piece.origin}: {name} has shape {piece.shape}; take a model whose is one."
+        )
     return piece.shape[0], piece.shape[1]
 
 

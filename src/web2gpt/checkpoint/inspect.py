@@ -75,6 +75,10 @@ def verify(folder: Path) -> str:
 def _check(folder: Path, kind: str, name: str, tensor: torch.Tensor) -> None:
     if not torch.isfinite(tensor).all():
         bad = int((~torch.isfinite(tensor)).sum())
-        raise InputError(f"{folder}: {kind}/{name} holds {bad:,} values that are not finite.")
+        raise InputError(
+            f"{folder}: {kind}/{name} holds {bad:,} values that are not finite; take an older one."
+        )
     if kind == "exp_avg_sq" and bool((tensor < 0).any()):
-        raise InputError(f"{folder}: {kind}/{name} holds negative values: not second moments.")
+        raise InputError(
+            f"{folder}: {kind}/{name} holds negative values, no moments; take another one."
+        )

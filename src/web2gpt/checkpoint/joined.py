@@ -180,11 +180,15 @@ def _require_cover(name: str, entry: TensorEntry, where: Path) -> None:
     end = 0
     for start, length in sorted(covered):
         if length and start != end:
-            raise InputError(f"{where}: slices of {name} overlap or leave a gap at {end:,}.")
+            raise InputError(
+                f"{where}: slices of {name} overlap or leave a gap at {end:,}; take another one."
+            )
         end += length
     dim = next((part.dim for part in entry.parts if part.dim is not None), 0)
     if end != entry.shape[dim]:
-        raise InputError(f"{where}: slices of {name} cover {end:,} of {entry.shape[dim]:,}.")
+        raise InputError(
+            f"{where}: slices of {name} cover {end:,} of {entry.shape[dim]:,}; take another."
+        )
 
 
 def _difference(

@@ -193,7 +193,7 @@ def _latest(source: Path) -> Path:
             said = path.read_text(errors="replace").strip()
             name = said if not said.isdigit() else form.format(said)
             if Path(name).name != name or not (source / name).is_dir():
-                raise InputError(f"{path}: names {said!r}, which is no folder beside it.")
+                raise InputError(f"{path}: names {said!r}, which is no folder beside it; give one.")
             return source / name
     return source
 
@@ -229,7 +229,7 @@ def _model_keys(path: Path, contents: Contents) -> list[str]:
     """Keys of the model; tensors beside it are random states."""
     keys = list(_keys(contents))
     if any(key.startswith("model1.") for key in keys):
-        raise InputError(f"{path}: interleaved pipeline stages (model0, model1) are not read.")
+        raise InputError(f"{path}: interleaved pipeline stages (model0, model1); save it without.")
     model = [key for key in keys if key.split(".")[0] in ("model", "module", "model0")]
     if not model:
         raise InputError(f"{path}: no weights under 'model' or 'module'; is it an optimizer file?")

@@ -25,7 +25,9 @@ def stated_model(fields: Mapping[str, Any], where: Path) -> Model:
         first = error.errors()[0]
         name = f"{first['loc'][0]} = {first['input']!r:.60}: " if first["loc"] else ""
         reason = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{where}: no usable sizes of GPT-2: {name}{reason}.") from error
+        raise InputError(
+            f"{where}: no usable sizes of GPT-2: {name}{reason}; mend them."
+        ) from error
 
 
 def stated_shapes(
@@ -36,9 +38,11 @@ def stated_shapes(
     Raises ``InputError`` for sizes that no model can have, or that call for far more tensors.
     """
     if not isinstance(vocab_size, int) or not 1 <= vocab_size <= LARGEST:
-        raise InputError(f"{where}: vocab_size = {vocab_size!r} is no size of a vocabulary.")
+        raise InputError(
+            f"{where}: vocab_size = {vocab_size!r} is no size of a vocabulary; take another one."
+        )
     if max(model.n_embd, model.n_positions) > LARGEST:
-        raise InputError(f"{where}: no model is as large as n_embd, n_positions say.")
+        raise InputError(f"{where}: no model is as large as n_embd, n_positions say; take another.")
     if model.n_layer > tensors:
         raise InputError(
             f"{where}: n_layer = {model.n_layer:,}, but there are only {tensors:,} tensors; "
@@ -47,4 +51,6 @@ def stated_shapes(
     try:
         return parameter_shapes(model, vocab_size)
     except RuntimeError as error:  # torch counts bytes in 64 bits
-        raise InputError(f"{where}: no model is as large as its sizes say.") from error
+        raise InputError(
+            f"{where}: no model is as large as its sizes say; take another."
+        ) from error

@@ -53,7 +53,7 @@ def _texts(path: Path) -> Iterator[str]:
     if is_json_lines(path):
         for record in read_jsonl(path):
             if isinstance(record, BadLine):
-                raise InputError(f"{path}: line {record.line}: {record.reason}.")
+                raise InputError(f"{path}: line {record.line}: {record.reason}; mend the file.")
             yield from _strings(record)
     else:
         yield from _paragraphs(path)
@@ -86,5 +86,5 @@ def _paragraphs(path: Path) -> Iterator[str]:
 
 def _line(path: Path, number: int, line: bytes | BadLine) -> str:
     if isinstance(line, BadLine):
-        raise InputError(f"{path}: line {number}: {line.reason}.")
+        raise InputError(f"{path}: line {number}: {line.reason}; mend the file.")
     return line.decode(errors="replace")

@@ -120,5 +120,7 @@ def _set(given: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for part in path[:-1]:
         given = given.setdefault(part, {})
         if not isinstance(given, dict):
-            raise ConfigError(f"--settings: {part}: {given!r} is not a section of settings")
+            raise ConfigError(
+                f"--settings: {part}: {given!r} is not a section of settings; give an object"
+            )
     given[path[-1]] = value

@@ -29,7 +29,9 @@ def load_config(values: Mapping[str, Any]) -> Config:
     try:
         text = json.dumps(values, default=str)
     except (TypeError, ValueError) as error:  # keys such as dates; an anchor inside itself
-        raise ConfigError(f"the configuration is no plain tree of settings ({error}).") from error
+        raise ConfigError(
+            f"the configuration is no plain tree of settings ({error}); write it as one."
+        ) from error
     return parse_settings(Config, text)
 
 

@@ -47,7 +47,7 @@ def find_buckets(
     """Write the buckets of every ``settings.jobs``-th band, from band ``part`` on."""
     parts = settings.jobs
     if not 0 <= part < parts:
-        raise InputError(f"--part {part}: there are {parts} jobs, counted from 0.")
+        raise InputError(f"--part {part}: there are {parts} jobs; give 0 to {parts - 1}.")
     files = SignatureFiles.open(signatures, settings, earlier_signatures(settings))
     bands = Bands.of(settings)
     mine = range(bands.count)[part::parts]

@@ -33,7 +33,7 @@ class SplitDocuments:
             named = [(d["name"], Path(d["prefix"])) for d in content["datasets"]]
             parts = list(content["splits"])
         if split not in parts:
-            raise InputError(f"{manifest}: no part {split!r}; it has {', '.join(parts)}.")
+            raise InputError(f"{manifest}: no part {split!r}; take one of {', '.join(parts)}.")
         check_index(manifest, content, split, full=False)
         datasets = open_datasets(named, {})
         numbers = np.unique(np.load(manifest.with_name(f"{split}.document.npy")))

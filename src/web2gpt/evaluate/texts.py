@@ -84,7 +84,9 @@ def records(path: Path, key: str) -> Iterator[str]:
             raise InputError(f"{path}, line {record.line}: {record.reason}; mend the file.")
         text = record.get(key)
         if not isinstance(text, str):
-            raise InputError(f"{path}, record {number}: no text under {key!r}.")
+            raise InputError(
+                f"{path}, record {number}: no text under {key!r}; mend it, or name the key."
+            )
         yield text
 
 

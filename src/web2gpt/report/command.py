@@ -93,7 +93,9 @@ def watch(
         data = data or Path("results/data", settings.data.name)
         run = run or Path("results/runs", settings.run.name)
     if not data.is_dir() and not run.is_dir():
-        raise InputError(f"{data}, {run}: no such folders; name those of a run that has begun.")
+        raise InputError(
+            f"{data}, {run}: no such folders; start the run, or name those of one that has begun."
+        )
     if json:
         print(watching.as_json(look(data, run)).decode())
     else:

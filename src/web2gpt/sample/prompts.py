@@ -52,5 +52,5 @@ def _json(path: Path) -> Iterator[str]:
             raise InputError(f"{path}, line {record.line}: {record.reason}; mend the file.")
         prompt = record.get("prompt", record.get("text"))
         if not isinstance(prompt, str):
-            raise InputError(f"{path}, record {number}: no text under 'prompt' or 'text'.")
+            raise InputError(f"{path}, record {number}: no text under 'prompt' or 'text'; mend it.")
         yield prompt

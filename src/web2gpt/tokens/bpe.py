@@ -84,7 +84,9 @@ def _from_vocab_and_merges(vocab: Path, merges: Path) -> bytes:
     try:
         tokenizer = _byte_level(models.BPE.from_file(str(vocab), str(merges)))
     except Exception as error:  # the library raises no narrower one
-        raise InputError(f"{vocab}, {merges}: not a byte-level BPE ({error}).") from error
+        raise InputError(
+            f"{vocab}, {merges}: not a byte-level BPE ({error}); name others."
+        ) from error
     tokenizer.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
     return _to_bytes(tokenizer)
 

@@ -249,5 +249,5 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise ConfigError(f"--weight {name}={text}: a share is a number above 0.")
+        raise ConfigError(f"--weight {name}={text}: give a share above 0.")
     return value

@@ -28,7 +28,9 @@ class DocumentNames:
     def row(self, number: int) -> dict[str, str | None]:
         """{"id", "url", "source"} of a document. Raises ``InputError`` beyond the last one."""
         if not 0 <= number < self._first[-1]:
-            raise InputError(f"{self._path}: no row {number:,}; there are {self._first[-1]:,}.")
+            raise InputError(
+                f"{self._path}: no row {number:,} of {self._first[-1]:,}; run tokenize again."
+            )
         group = int(np.searchsorted(self._first, number, side="right")) - 1
         if group != self._group:
             self._group, self._table = group, self._file.read_row_group(group)

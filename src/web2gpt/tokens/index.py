@@ -195,14 +195,17 @@ def _train_order(
             "documents": len(chosen[i]),
             "tokens": size,
             "weight": streams[i].weight,
-            "share": {
-                "requested": share,
-                "achieved": share if count is None else count / settings.train_samples,
-            },
+            "share": _share(share, count, settings.train_samples),
             "samples": count,
         }
         for i, size, share, count in rows
     ]
+
+
+def _share(requested: float, count: int | None, samples: int) -> dict[str, float]:
+    """Of a source in the training samples; one that is not weighted gets what its size asks for."""
+    achieved = requested if count is None else count / samples
+    return {"requested": requested, "achieved": achieved}
 
 
 def _draw(documents: Array, lengths: Array, settings: IndexRun, samples: int, stream: int) -> Order:

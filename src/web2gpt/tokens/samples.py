@@ -45,7 +45,7 @@ class Samples:
             content = read_json(manifest)
             parts = list(content["splits"])
         if split not in parts:
-            raise InputError(f"{manifest}: no part {split!r}; it has {', '.join(parts)}.")
+            raise InputError(f"{manifest}: no part {split!r}; take one of {', '.join(parts)}.")
         if check != "none":
             check_index(manifest, content, split, full=check == "full")
         self.manifest = content
@@ -126,7 +126,7 @@ def check_index(manifest: Path, content: dict[str, Any], split: str, *, full: bo
         files += [(bin_path(prefix), data["bin"]), (idx_path(prefix), data["idx"])]
     for path, facts in files:
         if not path.is_file():
-            raise InputError(f"{path}: no such file, but {manifest} is made of it.")
+            raise InputError(f"{path}: no such file, but {manifest} is made of it; put it back.")
         state = path.stat()
         same = state.st_size == facts["bytes"]
         if same and (full or state.st_mtime_ns > made):

@@ -41,7 +41,7 @@ def contents(
     shown = []
     for number in chosen:
         if number >= len(data):
-            raise InputError(f"{data.idx}: no document {number:,}; there are {len(data):,}.")
+            raise InputError(f"{data.idx}: no document {number:,}; take one below {len(data):,}.")
         ids = data.get(number, offset, length).tolist()
         one: dict[str, Any] = {"document": number, "length": int(data.lengths[number])}
         one |= names.row(number) if names else {}

@@ -22,7 +22,7 @@ def samples_of_step(step: int, global_batch_size: int | None, config: Path | Non
     run = read_config(config)
     length = Length.of(run.train, run.model.n_positions)
     if length.is_skipped(step):
-        raise ConfigError(f"--step {step}: train.skip_steps passes over it; it saw nothing.")
+        raise ConfigError(f"--step {step}: train.skip_steps passes over it; take another.")
     return range(length.first_sample(step), length.first_sample(step + 1))
 
 

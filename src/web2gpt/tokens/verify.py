@@ -40,7 +40,7 @@ def _all_faults(data: IndexedDataset, vocabulary: Vocabulary) -> Iterator[str]:
         if bad.size:
             yield (
                 f"{data.bin}: token {begin + int(bad[0]):,} has the id {int(chunk[bad[0]])}, but "
-                f"the tokenizer has {vocabulary.size:,} tokens; it was made with another one."
+                f"the tokenizer has {vocabulary.size:,} tokens; name the one that it was made with."
             )
         begin += len(chunk)
 

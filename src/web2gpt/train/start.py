@@ -81,7 +81,7 @@ def _given(folder: HuggingFaceFolder) -> WholeTensor:
         if stored != shape:
             raise InputError(
                 f"{folder.path}: {name} is {stored} there, {shape} here; the sizes under model, or "
-                "the tokenizer, differ."
+                "the tokenizer, differ: set them alike."
             )
         return folder.tensor(name).float()
 
