@@ -45,12 +45,12 @@ def loss_curve(training: Training) -> Figure | None:
         label = name.replace("valid_loss", "validation", 1).replace("_", " ")
         axes.plot(*thinned(curve), color=LOST, marker=marker, markersize=4, label=label)
         told.append(f"{label} loss {path_of(curve)}")
-    for steps, label, look in (
-        (training.restarts or (), "restart", {"color": INK, "linestyle": ":"}),
-        (training.not_applied, "not applied", {"color": ERROR}),
+    for steps, label, colour, style in (
+        (training.restarts or (), "restart", INK, ":"),
+        (training.not_applied, "not applied", ERROR, "-"),
     ):
-        for number, step in enumerate(steps[:MAX_MARKS]):
-            axes.axvline(step, linewidth=0.8, label=label if number == 0 else None, **look)
+        for step, named in zip(steps[:MAX_MARKS], (label, *[None] * MAX_MARKS), strict=False):
+            axes.axvline(step, color=colour, linestyle=style, linewidth=0.8, label=named)
     told += _marks(training)
     axes.set(xlabel="step", ylabel="loss (nats a token)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
