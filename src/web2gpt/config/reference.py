@@ -20,6 +20,9 @@ stands here; `web2gpt config show FILE` prints a file with all of them, `web2gpt
 says what is wrong with one. The same settings are flags of the stages' commands
 (`clean.min_tokens` is `web2gpt clean --min-tokens`). Rules that join several settings stand with
 the pages of the stages.
+
+There are two seeds, each with a default of its own: `merge.seed` for the corpus, which several runs
+may share, and `run.seed` for one run: its weights, the order of its data, its samples.
 """
 
 
