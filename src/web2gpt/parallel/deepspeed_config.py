@@ -30,6 +30,10 @@ def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> di
     if train.precision == "bf16":
         # Each gradient goes to its float32 sum as soon as it is there, and is freed.
         config["bf16"] = {"enabled": True, "immediate_grad_update": True}
+        if layout.zero == 1:
+            # Else the finished sums would be rounded to bf16 on their way between data ranks, and
+            # with one data rank too.
+            config["communication_data_type"] = "fp32"
     if train.precision == "fp16":
         config["fp16"] = _fp16(train)
     # DeepSpeed takes another optimizer, a wrong one under fp16, where this is set without need.
