@@ -49,9 +49,16 @@ def import_muon_uncompiled() -> None:
         importlib.import_module("deepspeed.runtime.zero.muon.muon_optimizer")
 
 
+_linear = torch.nn.functional.linear
+
+
 def forget_last_layout() -> None:
-    """Let another engine, of another layout, be built in this process."""
+    """Let another engine, of another layout, be built in this process.
+
+    ZeRO 3 leaves its own linear layer in torch's place, which rounds otherwise.
+    """
     groups.mpu = None
+    torch.nn.functional.linear = _linear
 
 
 class StagedPipeline(PipelineModule):  # type: ignore[misc]  # DeepSpeed has no types
