@@ -81,17 +81,23 @@ class EngineState:
 
     @property
     def loss_scaler(self) -> Scaler | None:
-        """The dynamic loss scale's numbers under fp16."""
-        scaler = internals.loss_scaler(self.engine.optimizer)
-        if self.engine.setup.train.precision != "fp16":
+        """The dynamic loss scale's numbers under fp16; a fixed one is a setting, and no state."""
+        if not self._has_dynamic_scale:
             return None
+        scaler = internals.loss_scaler(self.engine.optimizer)
         return {name: getattr(scaler, name) for name in internals.SCALER_FIELDS}
 
     @loss_scaler.setter
     def loss_scaler(self, values: Scaler | None) -> None:
-        scaler = internals.loss_scaler(self.engine.optimizer)
-        for name, value in (values or {}).items():
-            setattr(scaler, name, value)
+        if self._has_dynamic_scale:
+            scaler = internals.loss_scaler(self.engine.optimizer)
+            for name, value in (values or {}).items():
+                setattr(scaler, name, value)
+
+    @property
+    def _has_dynamic_scale(self) -> bool:
+        train = self.engine.setup.train
+        return train.precision == "fp16" and not train.loss_scale
 
     @property
     def _is_bare(self) -> bool:
