@@ -66,9 +66,15 @@ def check_cut(source: JoinedCheckpoint, layout: Parallel) -> None:
     """Raise ``ConfigError`` if the model does not divide so."""
     model = source.model
     if model.n_head % layout.tensor:
-        raise ConfigError(f"--tensor {layout.tensor} does not divide n_head = {model.n_head}.")
+        raise ConfigError(
+            f"--tensor {layout.tensor} does not divide n_head = {model.n_head}; take a divisor of "
+            f"{model.n_head}."
+        )
     if layout.pipeline > model.n_layer:
-        raise ConfigError(f"--pipeline {layout.pipeline} is more than n_layer = {model.n_layer}.")
+        raise ConfigError(
+            f"--pipeline {layout.pipeline} is more than n_layer = {model.n_layer}; take "
+            f"{model.n_layer} or fewer."
+        )
 
 
 def stage_of(name: str, bounds: list[int]) -> int:

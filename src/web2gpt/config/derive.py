@@ -73,7 +73,7 @@ def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
         if value % parallel.tensor:
             raise ValueError(
                 f"parallel.tensor = {parallel.tensor} does not divide {name} = {value}; "
-                f"take a divisor of {value}"
+                f"take a divisor of {value}, such as {_divisor(value, parallel.tensor)}"
             )
     if parallel.sequence and model.n_positions % parallel.tensor:
         raise ValueError(
@@ -83,7 +83,7 @@ def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
     if parallel.pipeline > model.n_layer:
         raise ValueError(
             f"parallel.pipeline = {parallel.pipeline} is more than model.n_layer = "
-            f"{model.n_layer}; a stage needs a layer"
+            f"{model.n_layer}; a stage needs a layer: take {model.n_layer} or fewer"
         )
     _check_batches(train, parallel)
 
@@ -92,7 +92,9 @@ def _check_batches(train: Train, parallel: Parallel) -> None:
     micro, data = train.micro_batch_size, parallel.data
     start, full = train.rampup_start, train.global_batch_size
     if start is not None and start > full:
-        raise ValueError(f"train.rampup_start = {start} is more than global_batch_size = {full}")
+        raise ValueError(
+            f"train.rampup_start = {start} is more than global_batch_size = {full}; start with less"
+        )
     if start is not None and parallel.offload:
         raise ValueError(
             "train.rampup_start: with parallel.offload the number of micro-batches is fixed; "
@@ -102,9 +104,26 @@ def _check_batches(train: Train, parallel: Parallel) -> None:
         if size % (micro * data):
             name = "global_batch_size =" if size == full else "rampup_start, rampup_increment:"
             raise ValueError(
-                f"train.{name} {size} is not a multiple of "
-                f"micro_batch_size {micro} x data {data} = {micro * data}"
+                f"train.{name} {size} is not a multiple of micro_batch_size {micro} x data {data} "
+                f"= {micro * data}; {_way_out(size, train, parallel)}"
             )
+
+
+def _way_out(size: int, train: Train, parallel: Parallel) -> str:
+    """What to do about a global batch that does not divide."""
+    share = train.micro_batch_size * parallel.data
+    if size != train.global_batch_size:
+        return f"take multiples of {share} for both"
+    around = [near for near in (size // share * share, -(-size // share) * share) if near]
+    ways = [f"{' or '.join(map(str, around))} works"]
+    if size % parallel.data == 0:
+        ways.append(f"micro_batch_size {_divisor(size // parallel.data, train.micro_batch_size)}")
+    return ", or ".join(ways)
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor of ``number`` that is no more than ``most``."""
+    return next(part for part in range(min(number, most), 0, -1) if number % part == 0)
 
 
 def shard_names(source: str, shards: int) -> list[str]:
