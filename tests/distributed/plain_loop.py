@@ -1,10 +1,11 @@
 """The independent truth: torch alone, one process, the whole batch at once."""
 
+import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from cells import MODEL, OPTIMIZER, SEED, SGD_LR, STEPS, VOCAB, batch
+from cells import MODEL, OPTIMIZER, SEED, SGD_LR, STEPS, TINY, VOCAB, Shape, batch
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -14,9 +15,9 @@ from web2gpt.model.initialization import initialize
 TRANSPOSED = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
 
 
-def ours() -> GPT2:
-    gpt = GPT2(MODEL, VOCAB)
-    initialize(gpt.tensors(), MODEL, SEED)
+def ours(shape: Shape = TINY) -> GPT2:
+    gpt = GPT2(shape.model, shape.vocab)
+    initialize(gpt.tensors(), shape.model, SEED)
     return gpt
 
 
@@ -42,22 +43,29 @@ def transformers_gpt2() -> GPT2LMHeadModel:
 
 
 def train_plainly(
-    gpt: nn.Module | None = None, *, size: int = 8, sgd: bool = False
+    gpt: nn.Module | None = None,
+    *,
+    size: int = 8,
+    sgd: bool = False,
+    shape: Shape = TINY,
+    grad_clip: float = OPTIMIZER.grad_clip,
 ) -> dict[str, Any]:
     """Losses, norms and validation loss, and the weights in the end."""
     torch.set_num_threads(1)
-    gpt = gpt or ours()
+    gpt = gpt or ours(shape)
+    sizes = {"vocab": shape.vocab, "positions": shape.n_positions}
     optimizer = plain_sgd(gpt) if sgd else plain_adamw(gpt)
     losses, norms = [], []
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss = loss_of(gpt, batch(step, size))
+        loss = loss_of(gpt, batch(step, size, **sizes))
         loss.backward()
-        norms.append(float(nn.utils.clip_grad_norm_(gpt.parameters(), OPTIMIZER.grad_clip)))
+        largest = grad_clip or math.inf
+        norms.append(float(nn.utils.clip_grad_norm_(gpt.parameters(), largest)))
         optimizer.step()
         losses.append(float(loss.detach()))
     with torch.no_grad():
-        valid = float(loss_of(gpt, batch(99, size)))
+        valid = float(loss_of(gpt, batch(99, size, **sizes)))
     weights = {
         name: value.detach().clone()
         for name, value in (gpt.tensors() if isinstance(gpt, GPT2) else {}).items()

@@ -1,7 +1,7 @@
 """Faults planted in a rank, to see that the tests and the trainer's own checks find them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -11,10 +11,13 @@ import torch.nn.functional as F
 from cells import VOCAB
 from torch import Tensor
 
+from web2gpt.config.training import Optimizer, Parallel, Train
+from web2gpt.parallel import deepspeed_config
 from web2gpt.parallel import engine as engine_module
 from web2gpt.parallel import tensor as tensor_layers
 from web2gpt.parallel.communication import TensorGroup, leave_split
 from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
+from web2gpt.parallel.dropout import Key, Streams
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.state import EngineState
 
@@ -22,21 +25,9 @@ from web2gpt.parallel.state import EngineState
 @contextmanager
 def fault_in_the_model(kind: str) -> Iterator[None]:
     """While an engine is built and trained. ``""`` plants nothing."""
-    with _patch(kind) if kind else patch.dict({}):
+    target, names = FAULTS[kind] if kind else (None, {})
+    with patch.multiple(target, **names) if kind else nullcontext():
         yield
-
-
-def _patch(kind: str) -> Any:
-    match kind:
-        case "summed bias":
-            return patch.object(tensor_layers.RowLinear, "forward", _add_bias_on_every_rank)
-        case "padded row in the softmax":
-            return patch.object(engine_module, "vocabulary_cross_entropy", _with_padding)
-        case "partial gradients of layer norms":
-            return patch.object(tensor_layers, "share", lambda parameter, group: parameter)
-        case "wrong positions":
-            return patch.object(tensor_layers, "own_positions", _first_positions)
-    raise ValueError(kind)
 
 
 def _add_bias_on_every_rank(self: Any, x: Tensor) -> Tensor:
@@ -52,6 +43,33 @@ def _with_padding(
 
 def _first_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:
     return x.chunk(group.size, dim)[0]
+
+
+IN_16_BITS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}
+_seed = Streams.seed
+
+
+def _seed_by_the_latest(self: Streams, key: Key, layer: int) -> None:
+    _seed(self, self.key, layer)
+
+
+def _with_own_clipping(train: Train, layout: Parallel, optimizer: Optimizer) -> dict[str, Any]:
+    config = deepspeed_config.deepspeed_config(train, layout, optimizer)
+    return config | {"gradient_clipping": optimizer.grad_clip}
+
+
+FAULTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "summed bias": (tensor_layers.RowLinear, {"forward": _add_bias_on_every_rank}),
+    "padded row in the softmax": (engine_module, {"vocabulary_cross_entropy": _with_padding}),
+    "partial gradients of layer norms": (tensor_layers, {"share": lambda tensor, group: tensor}),
+    "wrong positions": (tensor_layers, {"own_positions": _first_positions}),
+    "sums in 16 bits": (deepspeed_config, {"ACCUMULATION": IN_16_BITS}),
+    "masks of another micro-batch": (Streams, {"seed": _seed_by_the_latest}),
+    "DeepSpeed's own clipping": (
+        engine_module,
+        {"deepspeed_config": _with_own_clipping, "clip_gradients": lambda *_: None},
+    ),
+}
 
 
 def untie(engine: Engine) -> None:
@@ -92,3 +110,13 @@ def gradient_becomes(engine: Engine, value: float) -> Iterator[None]:
         handle.remove()
     else:
         yield
+
+
+@contextmanager
+def gradient_is_lost(engine: Engine, name: str) -> Iterator[None]:
+    """A parameter's gradient is 0 on every rank that holds it."""
+    local = engine.tensors.get(name)
+    handle = local.parameter.register_hook(torch.zeros_like) if local else None
+    yield
+    if handle:
+        handle.remove()

@@ -2,8 +2,10 @@
 
 import math
 import os
+import random
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +13,18 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from cells import MODEL, SGD_LR, STEPS, VOCAB, Cell, initial, micro_batches, take_steps
+from cells import SGD_LR, STEPS, Cell, micro_batches, take_steps
 from deepspeed.accelerator import get_accelerator
-from planted import drift, fault_in_the_model, gradient_becomes, untie
+from deepspeed.utils import safe_get_full_grad
+from planted import drift, fault_in_the_model, gradient_becomes, gradient_is_lost, untie
+from torch import Tensor
 
 from web2gpt.checkpoint.format import KINDS, State
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
 from web2gpt.checkpoint.save import reference_tokens, save_checkpoint
-from web2gpt.parallel.engine import Engine
+from web2gpt.parallel.deepspeed_internals import before_optimizer_step
+from web2gpt.parallel.engine import Engine, MicroBatch
 from web2gpt.parallel.sanity import DriftError, check, faults
 from web2gpt.parallel.split import cut
 from web2gpt.parallel.state import EngineState
@@ -33,7 +38,7 @@ def device() -> torch.device:
 def build(cell: Cell) -> Engine:
     if cell.compile == "on":
         torch.compiler.reset()  # a process keeps a few variants of a function, one run's at most
-    return Engine(cell.setup(device()), initial)
+    return Engine(cell.setup(device()), cell.initial)
 
 
 def train(cell: Cell, fault: str = "", steps: int = STEPS) -> dict[str, Any]:
@@ -71,18 +76,60 @@ def train_and_look_at_imports(cell: Cell, module: str) -> bool:
     return module in sys.modules
 
 
-def train_by_sgd(cell: Cell, folder: Path) -> dict[str, Any]:
+def train_by_sgd(cell: Cell, folder: Path, fault: str = "") -> dict[str, Any]:
     """The same with plain gradient descent, whose weights rounding does not blow up."""
 
     def sgd(module: torch.nn.Module, *rest: object) -> torch.optim.Optimizer:
         return torch.optim.SGD(module.parameters(), lr=SGD_LR)
 
-    with patch("web2gpt.parallel.engine.adamw", sgd):
-        engine = build(cell)
-    results = take_steps(engine, 0, STEPS, SGD_LR)
+    with fault_in_the_model(fault):
+        with patch("web2gpt.parallel.engine.adamw", sgd):
+            engine = build(cell)
+        results = take_steps(engine, 0, STEPS, SGD_LR)
     save(engine, folder, STEPS)
     engine.close()
     return results
+
+
+def accumulate(cell: Cell, fault: str = "") -> float:
+    """How far the gradient of a step is from the mean of its micro-batches' own gradients.
+
+    Relative to the largest number of each tensor; nothing is changed by the steps.
+    """
+    with fault_in_the_model(fault):
+        engine = build(cell)
+        found: dict[str, Tensor] = {}
+        before_optimizer_step(engine.deepspeed, lambda: found.update(_gradients(engine)))
+        parts = list(micro_batches(engine, 0))
+        whole = _gradients_of(engine, iter(parts), found)
+        engine.set_global_batch_size(cell.micro * cell.data)
+        single = [_gradients_of(engine, iter([part]), found) for part in parts]
+        engine.close()
+    apart = [
+        (value - sum(one[name] for one in single) / len(parts)).abs().max() / value.abs().max()
+        for name, value in whole.items()
+    ]
+    return float(max(apart))
+
+
+def _gradients_of(
+    engine: Engine, parts: Iterator[MicroBatch], found: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    engine.train_step(parts, lr=0.0)
+    return dict(found)
+
+
+def _gradients(engine: Engine) -> dict[str, Tensor]:
+    tensors = engine.tensors.items()
+    return {name: safe_get_full_grad(local.parameter).clone() for name, local in tensors}
+
+
+def layers_of_stages(cell: Cell) -> list[str]:
+    """The names of the parameters that this rank holds."""
+    engine = build(cell)
+    names = list(engine.tensors)
+    engine.close()
+    return names
 
 
 def find_drift(cell: Cell, kind: str, name: str) -> str:
@@ -98,6 +145,16 @@ def find_drift(cell: Cell, kind: str, name: str) -> str:
     finally:
         engine.close()
     return ""
+
+
+def lose_gradient(cell: Cell, name: str) -> list[str]:
+    """What the trainer's check says when a parameter never had a gradient."""
+    engine = build(cell)
+    with gradient_is_lost(engine, name):
+        take_steps(engine, 0, 2)
+    found = faults(engine, 2)
+    engine.close()
+    return found
 
 
 def meet_bad_gradient(cell: Cell, value: float) -> dict[str, Any]:
@@ -121,17 +178,25 @@ def overflow_at_the_smallest_scale(cell: Cell, steps: int) -> dict[str, Any]:
     """Steps that all overflow, at a loss scale that cannot fall."""
     setup = cell.setup(device())
     stuck = setup.train.model_copy(update={"min_loss_scale": 2.0**setup.train.loss_scale_power})
-    engine = Engine(replace(setup, train=stuck), initial)
+    engine = Engine(replace(setup, train=stuck), cell.initial)
     with gradient_becomes(engine, math.inf):
         results = take_steps(engine, 0, steps)
     engine.close()
     return results
 
 
-def save_then_go_on(cell: Cell, folder: Path, before: int, after: int) -> dict[str, Any]:
-    """Train ``before`` steps, save, train ``after`` more; results of the latter."""
+def save_then_go_on(
+    cell: Cell, folder: Path, before: int, after: int, overflows: int = 0
+) -> dict[str, Any]:
+    """Train ``before`` steps, save, train ``after`` more; results of the latter.
+
+    The first ``overflows`` steps have a gradient that is infinite.
+    """
     engine = build(cell)
-    take_steps(engine, 0, before)
+    if overflows:
+        with gradient_becomes(engine, math.inf):
+            take_steps(engine, 0, overflows)
+    take_steps(engine, overflows, before - overflows)
     save(engine, folder, before)
     results = take_steps(engine, before, after)
     engine.close()
@@ -144,6 +209,20 @@ def die_in_a_save(cell: Cell, folder: Path, moment: str) -> None:
     take_steps(engine, state.step, 1)
     with patch(f"web2gpt.checkpoint.save.{moment}", _die):
         save(engine, folder, state.step + 1)
+
+
+def train_until_killed(cell: Cell, folder: Path, every: int, steps: int) -> None:
+    """Train, saving every so many steps, until one rank is killed after a random step."""
+    chance = random.Random(str(cell))  # the same for all ranks
+    last, victim = chance.randrange(every, steps), chance.randrange(cell.size)
+    engine = build(cell)
+    for step in range(last):
+        take_steps(engine, step, 1)
+        if (step + 1) % every == 0:
+            save(engine, folder, step + 1)
+    if engine.grid.rank == victim:
+        _die()
+    take_steps(engine, last, 1)
 
 
 def resume(cell: Cell, folder: Path, after: int, fault: str = "") -> dict[str, Any]:
@@ -159,6 +238,8 @@ def resume(cell: Cell, folder: Path, after: int, fault: str = "") -> dict[str, A
         inner.write("exp_avg", name, torch.zeros_like(inner.read("exp_avg", name)))
     if fault == "wrong step count":
         inner.optimizer_steps += 1
+    if fault == "lost loss scale":
+        inner.loss_scaler = dict(inner.loss_scaler or {}, cur_scale=2.0**16)
     path, _ = newest_checkpoint(folder)
     assert path is not None
     with JoinedCheckpoint(path) as checkpoint:
@@ -173,12 +254,14 @@ def resume(cell: Cell, folder: Path, after: int, fault: str = "") -> dict[str, A
     counted = inner.optimizer_steps == state.optimizer_steps
     wrong = faults(engine, state.optimizer_steps)
     scaler = inner.loss_scaler == state.loss_scaler
+    scale = engine.loss_scale
     results = take_steps(engine, state.step, after)
     engine.close()
     return results | {
         "step": state.step,
         "unequal": unequal,
         "counted": counted and scaler,
+        "scale": scale,
         "faults": wrong,
     }
 
@@ -191,10 +274,11 @@ def save(engine: Engine, folder: Path, step: int) -> None:
         step,
         inner.optimizer_steps,
         samples,
-        samples * MODEL.n_positions,
+        samples * setup.model.n_positions,
         loss_scaler=inner.loss_scaler,
     )
-    tokens = reference_tokens(MODEL.n_positions, setup.train.micro_batch_size, VOCAB)
+    rows = setup.train.micro_batch_size
+    tokens = reference_tokens(setup.model.n_positions, rows, setup.vocab_size)
     save_checkpoint(engine, folder, "identity", state, tokens.to(setup.device), keep=2)
 
 

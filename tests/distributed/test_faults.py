@@ -1,15 +1,18 @@
 """Planted faults: each makes a comparison fail, or is found by the trainer's own checks."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import rank_tasks
-from cells import Cell
+from cells import BOUNDS, RELATIVE, WEIGHTS, Cell
 from plain_loop import train_plainly
 from pool import Worlds
 
-RELATIVE = 1e-6
+from web2gpt.checkpoint.joined import JoinedCheckpoint
+from web2gpt.checkpoint.load import newest_checkpoint
+
 STEPS = 3
 
 
@@ -40,6 +43,37 @@ def test_a_planted_fault_shows_in_losses_or_norms(worlds: Worlds, cell: Cell, fa
         assert "weight of h.0.ln_1.bias is not the same on tensor ranks" in found["faults"]
 
 
+def test_a_clipping_that_counts_tied_tensors_twice_would_show(worlds: Worlds) -> None:
+    cell = Cell(pipeline=2, zero=0)
+    found = worlds[2].run(rank_tasks.train, cell, "DeepSpeed's own clipping", STEPS)[0]
+    assert found["losses"] != pytest.approx(train_plainly()["losses"][:STEPS], rel=RELATIVE)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_a_padded_row_in_the_softmax_shows_in_low_precision_too(
+    worlds: Worlds, precision: str
+) -> None:
+    cell = Cell(precision=precision)
+    found = worlds[1].run(rank_tasks.train, cell, "padded row in the softmax")[0]
+    assert found["losses"] != pytest.approx(train_plainly()["losses"], rel=BOUNDS[precision][0])
+
+
+def test_sums_in_16_bits_would_show(worlds: Worlds) -> None:
+    cell = Cell(precision="bf16", micro=1)
+    assert max(worlds[1].run(rank_tasks.accumulate, cell, "sums in 16 bits")) > 100 * RELATIVE
+
+
+def test_a_summed_bias_shows_in_merged_weights(worlds: Worlds, tmp_path: Path) -> None:
+    worlds[2].run(rank_tasks.train_by_sgd, Cell(tensor=2), tmp_path, "summed bias")
+    path, _ = newest_checkpoint(tmp_path)
+    assert path is not None
+    with JoinedCheckpoint(path) as checkpoint:
+        for name, wanted in train_plainly(sgd=True)["weights"].items():
+            if (checkpoint.weight(name) - wanted).abs().max() > WEIGHTS:
+                return
+    raise AssertionError("all weights are within the bound")
+
+
 TIED = "wte.weight is not the same on the first and the last stage"
 SHARED = "is not the same on tensor ranks"
 COPY = "the forward pass reads another ln_f.weight than the optimizer holds on rank 1"
@@ -66,6 +100,13 @@ def test_one_bit_apart_is_found_and_named(
     assert "train: after step 1: " in answers[0]
 
 
+@pytest.mark.parametrize("cell", [Cell(zero=3), Cell(pipeline=2)], ids=str)
+def test_a_parameter_without_a_gradient_is_found_and_named(worlds: Worlds, cell: Cell) -> None:
+    name = "h.3.mlp.c_proj.bias"
+    for found in worlds[cell.size].run(rank_tasks.lose_gradient, cell, name):
+        assert found == [f"{name} has had no gradient on rank {cell.size - 1}"]
+
+
 @pytest.mark.parametrize(
     "cell",
     [
@@ -73,6 +114,9 @@ def test_one_bit_apart_is_found_and_named(
         Cell(zero=3),
         Cell(tensor=2),
         Cell(pipeline=2, precision="bf16"),
+        pytest.param(Cell(pipeline=2), marks=pytest.mark.long),
+        pytest.param(Cell(data=2, zero=3), marks=pytest.mark.long),
+        pytest.param(Cell(tensor=2, pipeline=2, data=2, sequence=True), marks=pytest.mark.long),
         pytest.param(Cell(precision="bf16", zero=2), marks=pytest.mark.long),
         pytest.param(Cell(tensor=2, pipeline=2, zero=0), marks=pytest.mark.long),
         pytest.param(Cell(offload=True), marks=pytest.mark.long),

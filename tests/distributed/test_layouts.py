@@ -1,5 +1,6 @@
 """The same model under every layout: losses, norms and weights as a plain torch loop has them."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 import rank_tasks
-from cells import OPTIMIZER, Cell
+from cells import BOUNDS, OPTIMIZER, RELATIVE, WEIGHTS, Cell, Shape
 from plain_loop import train_plainly, transformers_gpt2
 from pool import Worlds
 
@@ -15,9 +16,6 @@ from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import newest_checkpoint
 from web2gpt.config.derive import check_layout
 from web2gpt.parallel.legal import Combination, refusal
-
-RELATIVE = 1e-6
-WEIGHTS = 1e-6  # absolute, after SGD
 
 SHORT = [
     *(Cell(zero=zero) for zero in (0, 1, 3)),
@@ -33,6 +31,7 @@ SHORT = [
     Cell(tensor=2, data=2, zero=2),
     Cell(tensor=4),
     Cell(pipeline=3, micro=1),
+    Cell(data=3, zero=3, micro=1, batch=6),  # shards of unequal size
 ]
 
 BY_SGD = [Cell(zero=3), Cell(tensor=2, sequence=True), Cell(data=2, zero=2), Cell(pipeline=2)]
@@ -44,20 +43,26 @@ LOW = [
     Cell(precision="fp16", zero=1),
     Cell(precision="fp16", pipeline=2),
 ]
-BOUNDS = {"bf16": (3e-4, 3e-2), "fp16": (1e-3, 3e-2)}  # of losses, of norms
 
 
 def grid() -> list[Cell]:
     """Every legal (tensor, pipeline, data) and ZeRO with up to eight processes."""
     sizes = [
         (tensor, pipeline, data)
-        for tensor, pipeline, data in product((1, 2, 4), (1, 2, 3, 4), (1, 2, 4, 8))
+        for tensor, pipeline, data in product((1, 2, 4), (1, 2, 3, 4), range(1, 9))
         if tensor * pipeline * data <= 8
     ]
     cells = [
-        Cell(*size, zero=zero, micro=min(2, 8 // size[2])) for size in sizes for zero in range(4)
+        Cell(*size, zero=zero, micro=2 if size[2] in (1, 2, 4) else 1, batch=divided(size[2]))
+        for size in sizes
+        for zero in range(4)
     ]
     return [cell for cell in cells if is_legal(cell)]
+
+
+def divided(data: int) -> int:
+    """A global batch that so many replicas can share."""
+    return 8 if 8 % data == 0 else 2 * data
 
 
 def variations() -> list[Cell]:
@@ -66,8 +71,7 @@ def variations() -> list[Cell]:
     cells = [
         Cell(*size, micro=micro) for size in shapes for micro in (1, 4) if micro * size[2] <= 8
     ]
-    split = [cell for cell in grid() if cell.tensor > 1]
-    cells += [Cell(c.tensor, c.pipeline, c.data, c.zero, c.micro, sequence=True) for c in split]
+    cells += [replace(cell, sequence=True) for cell in grid() if cell.tensor > 1]
     for size, kind in product(shapes, ("selective", "full")):
         cells.append(Cell(*size, recompute=kind))
         cells.append(Cell(*size, recompute=kind, sequence=True))
@@ -94,8 +98,11 @@ def low_precision() -> list[Cell]:
 
 
 def short_and_long(short: list[Cell], all_: list[Cell]) -> list[Any]:
-    rest = [cell for cell in dict.fromkeys(all_) if cell not in short]
-    return [*short, *(pytest.param(cell, marks=pytest.mark.long) for cell in rest)]
+    return [*short, *long(*(cell for cell in dict.fromkeys(all_) if cell not in short))]
+
+
+def long(*cells: Cell) -> list[Any]:
+    return [pytest.param(cell, marks=pytest.mark.long) for cell in cells]
 
 
 @cache
@@ -114,9 +121,10 @@ def test_losses_and_norms_are_those_of_a_plain_loop(worlds: Worlds, cell: Cell) 
     results = worlds[cell.size].run(rank_tasks.train, cell)
     assert all(result == results[0] for result in results), "ranks tell different stories"
     assert results[0]["faults"] == [], "copies differ"
+    expected = truth(cell.batch)
     for key in ("losses", "norms", "valid"):
-        assert results[0][key] == pytest.approx(truth()[key], rel=RELATIVE), key
-    assert min(truth()["norms"]) > OPTIMIZER.grad_clip, "clipping should be at work"
+        assert results[0][key] == pytest.approx(expected[key], rel=RELATIVE), key
+    assert min(expected["norms"]) > OPTIMIZER.grad_clip, "clipping should be at work"
 
 
 @pytest.mark.parametrize("cell", short_and_long(BY_SGD, SHORT), ids=str)
@@ -132,11 +140,21 @@ def test_merged_weights_are_those_of_a_plain_loop(
             assert apart <= WEIGHTS, f"{name}: {apart}"
 
 
-def test_shards_of_unequal_size_under_zero_3(worlds: Worlds) -> None:
-    cell = Cell(data=3, zero=3, batch=6)
-    results = worlds[3].run(rank_tasks.train, cell)
-    for key in ("losses", "norms", "valid"):
-        assert results[0][key] == pytest.approx(truth(6)[key], rel=RELATIVE), key
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(precision="bf16", micro=1),
+        Cell(precision="bf16", pipeline=2, micro=1),
+        *long(
+            Cell(precision="bf16", data=2, zero=2, micro=1),
+            Cell(precision="bf16", data=2, zero=3, micro=1),
+            Cell(tensor=2, zero=0, micro=1),
+        ),
+    ],
+    ids=str,
+)
+def test_gradients_of_micro_batches_are_added_in_float32(worlds: Worlds, cell: Cell) -> None:
+    assert max(worlds[cell.size].run(rank_tasks.accumulate, cell)) < RELATIVE
 
 
 @pytest.mark.parametrize("cell", short_and_long(LOW, low_precision()), ids=str)
@@ -147,3 +165,33 @@ def test_low_precision_stays_within_its_bounds(worlds: Worlds, cell: Cell) -> No
     losses, norms = BOUNDS[cell.precision]
     assert results[0]["losses"] == pytest.approx(truth()["losses"], rel=losses)
     assert results[0]["norms"] == pytest.approx(truth()["norms"], rel=norms)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(grad_clip=0.0),
+        Cell(grad_clip=0.0, pipeline=2, zero=0),
+        *long(
+            Cell(grad_clip=0.0, zero=3, data=2),
+            Cell(grad_clip=0.0, zero=2, tensor=2),
+            Cell(grad_clip=0.0, pipeline=2),
+        ),
+    ],
+    ids=str,
+)
+def test_without_clipping_the_norm_is_still_told(worlds: Worlds, cell: Cell) -> None:
+    results = worlds[cell.size].run(rank_tasks.train, cell)
+    expected = train_plainly(grad_clip=0.0)
+    for key in ("losses", "norms"):
+        assert results[0][key] == pytest.approx(expected[key], rel=RELATIVE), key
+
+
+def test_stages_hold_what_they_were_dealt_by_cost(worlds: Worlds) -> None:
+    wide_head = Cell(pipeline=2, shape=Shape(n_embd=8))
+    first, last = worlds[2].run(rank_tasks.layers_of_stages, wide_head)
+    blocks = [sorted({int(n.split(".")[1]) for n in names if n[:2] == "h."}) for names in
+              (first, last)]  # fmt: skip
+    assert blocks == [[0, 1, 2], [3]], "the head costs as much as two blocks"
+    assert {"wte.weight", "wpe.weight"} < set(first) and "ln_f.weight" not in first
+    assert {"wte.weight", "ln_f.weight"} < set(last) and "wpe.weight" not in last

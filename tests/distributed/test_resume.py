@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import rank_tasks
-from cells import Cell
+from cells import BOUNDS, Cell
 from pool import RankError, Worlds
 
 from web2gpt.io.atomic import TEMPORARY
@@ -16,6 +16,7 @@ SAME = [
     Cell(zero=2),
     Cell(precision="bf16", dropout=0.2),
     Cell(precision="fp16"),
+    Cell(precision="fp16", loss_scale=1024.0),
     Cell(tensor=2, sequence=True, dropout=0.2),
     Cell(data=2, zero=3),
     Cell(pipeline=2, precision="bf16", dropout=0.2),
@@ -131,6 +132,68 @@ def test_bf16_resumed_under_another_layout_follows_within_its_bound(
     for resumed in worlds[cell.size].run(rank_tasks.resume, cell, folder, AFTER):
         require_whole(resumed)
         assert resumed["losses"] == pytest.approx(unbroken["losses"], rel=BF16_ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(precision="fp16", zero=2, dropout=0.2),
+        *(
+            pytest.param(Cell(data=2, zero=zero, precision=precision, dropout=0.2), marks=LONG)  # type: ignore[arg-type]
+            for precision in ("fp32", "bf16", "fp16")
+            for zero in (1, 2, 3)
+        ),
+    ],
+    ids=str,
+)
+def test_killed_after_a_random_step_the_run_ends_as_if_it_had_not_been(
+    worlds: Worlds, tmp_path: Path, cell: Cell
+) -> None:
+    steps = 8
+    (tmp_path / "unbroken").mkdir()
+    unbroken = worlds[cell.size].run(
+        rank_tasks.save_then_go_on, cell, tmp_path / "unbroken", 0, steps
+    )
+    with pytest.raises(RankError, match=r"died|[Cc]onnection|closed"):
+        worlds[cell.size].run(rank_tasks.train_until_killed, cell, tmp_path, 2, steps)
+    for rank, resumed in enumerate(worlds[cell.size].run(rank_tasks.resume, cell, tmp_path, 2)):
+        require_whole(resumed)
+        done = resumed["step"]
+        assert done in (2, 4, 6)
+        for key, values in unbroken[rank].items():
+            assert resumed[key] == values[done : done + 2], key
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(precision="fp16"),
+        pytest.param(Cell(data=2, zero=3, precision="fp16"), marks=LONG),
+        pytest.param(Cell(pipeline=2, precision="fp16"), marks=LONG),
+        pytest.param(Cell(tensor=2, zero=2, precision="fp16", offload=True), marks=LONG),
+    ],
+    ids=str,
+)
+def test_fp16_takes_its_loss_scale_to_another_layout(
+    worlds: Worlds, tmp_path: Path, cell: Cell
+) -> None:
+    source = Cell(tensor=2, pipeline=2, precision="fp16")
+    task = rank_tasks.save_then_go_on
+    unbroken = worlds[4].run(task, source, tmp_path, BEFORE, AFTER, 2)[0]
+    for resumed in worlds[cell.size].run(rank_tasks.resume, cell, tmp_path, AFTER):
+        require_whole(resumed)
+        assert resumed["scale"] == 2.0**15, "two overflows have halved it"
+        assert resumed["losses"] == pytest.approx(unbroken["losses"], rel=BOUNDS["fp16"][0])
+    lost = worlds[cell.size].run(rank_tasks.resume, cell, tmp_path, AFTER, "lost loss scale")
+    assert not any(rank["counted"] for rank in lost)
+
+
+def test_a_fixed_loss_scale_is_the_settings_whatever_the_checkpoint_had(
+    worlds: Worlds, tmp_path: Path
+) -> None:
+    dynamic, fixed = Cell(precision="fp16"), Cell(precision="fp16", loss_scale=1024.0)
+    worlds[1].run(rank_tasks.save_then_go_on, dynamic, tmp_path, 1, 0)
+    assert worlds[1].run(rank_tasks.resume, fixed, tmp_path, 1)[0]["scale"] == 1024.0
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Names inside DeepSpeed that we rely on: an upgrade that changes one fails here, by name."""
 
+import ast
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,25 @@ from deepspeed.runtime.engine import DeepSpeedEngine
 from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler
 from deepspeed.runtime.pipe.engine import PipelineEngine
 from deepspeed.runtime.pipe.module import PipelineModule
+from deepspeed.runtime.utils import is_model_parallel_parameter
+from deepspeed.runtime.zero import partition_parameters
 from deepspeed.runtime.zero.stage3 import DeepSpeedZeroOptimizer_Stage3
 from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
 from deepspeed.runtime.zero.utils import is_zero_supported_optimizer
 from deepspeed.utils import groups
 
-from web2gpt.parallel.deepspeed_internals import SCALER_FIELDS
+from web2gpt.parallel.deepspeed_internals import PARTS, PIPELINE_PARTS, SCALER_FIELDS
+
+PACKAGE = Path(__file__).parents[2] / "src" / "web2gpt"
+OWNER = "deepspeed_internals.py"
+PROMISED = {
+    "deepspeed",
+    "deepspeed.accelerator",
+    "deepspeed.pipe",
+    "deepspeed.runtime.pipe.topology",  # its tutorials take the topology from there
+    "deepspeed.utils",
+}
+OTHERS = ("torch.ops.", "os._exit")  # private names that are not DeepSpeed's
 
 
 def source(thing: Callable[..., Any]) -> str:
@@ -86,3 +100,58 @@ def test_the_loss_scaler_keeps_its_numbers_in_plain_attributes() -> None:
 
 def test_the_last_mpu_is_a_module_global() -> None:
     assert hasattr(groups, "mpu")
+
+
+def private_names(path: Path) -> Iterator[str]:
+    """What a file takes from inside of DeepSpeed, or from inside of any object but its own."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (a.name for a in names if a.name.startswith("deepspeed")
+                            and a.name not in PROMISED)  # fmt: skip
+            case ast.ImportFrom(module=str(module)) if module.startswith("deepspeed"):
+                if module not in PROMISED:
+                    yield module
+            case ast.Attribute(attr=name) if name.startswith("_") and not name.startswith("__"):
+                text = ast.unparse(node)
+                if not text.startswith(("self.", "cls.", *OTHERS)):
+                    yield text
+
+
+def test_private_names_stand_in_one_file() -> None:
+    found = {
+        path.name: names
+        for folder in ("parallel", "checkpoint", "train", "sample", "evaluate")
+        for path in sorted((PACKAGE / folder).glob("*.py"))
+        if (names := list(private_names(path)))
+    }
+    assert list(found) == [OWNER], found
+
+
+def test_bf16_sums_are_where_they_are_added_to() -> None:
+    text = source(BF16_Optimizer)
+    assert list(inspect.signature(BF16_Optimizer._update_hp_grad).parameters)[1:] == [
+        "lp", "group_idx", "param_idx", "clear_lp_grads",
+    ]  # fmt: skip
+    for name in ("fp32_groups_gradients", "fp32_groups_has_gradients", "._hp_grad"):
+        assert name in text
+
+
+def test_a_step_ends_where_the_count_of_micro_batches_says() -> None:
+    text = source(DeepSpeedEngine.is_gradient_accumulation_boundary)
+    assert "(self.micro_steps + 1)" in text and "self.gradient_accumulation_steps() == 0" in text
+    assert "self.micro_batches =" in source(PipelineEngine.set_train_batch_size)
+    assert "self.skipped_steps" in source(DeepSpeedEngine._take_model_step)
+
+
+def test_the_parts_of_a_step_have_the_names_that_are_timed() -> None:
+    assert all(callable(getattr(DeepSpeedEngine, name)) for name in PARTS)
+    known = {kind.__name__ for kind in PipelineEngine._INSTRUCTION_MAP}
+    assert set(PIPELINE_PARTS) <= known
+
+
+def test_tied_copies_and_partitioned_parameters_carry_the_marks_we_know() -> None:
+    assert ".ds_pipe_replicated" in Path(inspect.getfile(PipelineModule)).read_text()
+    text = Path(inspect.getfile(partition_parameters)).read_text()
+    assert ".ds_id" in text and ".ds_tensor" in text
+    assert "p.tensor_model_parallel" in source(is_model_parallel_parameter)
