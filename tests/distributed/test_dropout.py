@@ -15,9 +15,10 @@ from pool import Worlds
         (Cell(dropout=0.2), Cell(dropout=0.2, recompute="selective")),
         (Cell(pipeline=2, dropout=0.2), Cell(pipeline=2, dropout=0.2, recompute="full")),
         (Cell(tensor=2, dropout=0.2), Cell(tensor=2, dropout=0.2, recompute="selective")),
-        (
+        pytest.param(
             Cell(tensor=2, dropout=0.2, sequence=True),
             Cell(tensor=2, dropout=0.2, sequence=True, recompute="full"),
+            marks=pytest.mark.long,
         ),
     ],
     ids=str,
@@ -45,6 +46,7 @@ def test_stages_and_replicas_draw_the_masks_of_one_process(worlds: Worlds, cell:
     assert train(worlds, cell)["losses"] == pytest.approx(alone["losses"], rel=1e-6)
 
 
+@pytest.mark.long
 def test_masks_of_another_micro_batch_would_show(worlds: Worlds) -> None:
     plain = Cell(pipeline=2, dropout=0.2)
     recomputed = Cell(pipeline=2, dropout=0.2, recompute="full")

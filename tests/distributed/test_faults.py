@@ -43,13 +43,14 @@ def test_a_planted_fault_shows_in_losses_or_norms(worlds: Worlds, cell: Cell, fa
         assert "weight of h.0.ln_1.bias is not the same on tensor ranks" in found["faults"]
 
 
+@pytest.mark.long
 def test_a_clipping_that_counts_tied_tensors_twice_would_show(worlds: Worlds) -> None:
     cell = Cell(pipeline=2, zero=0)
     found = worlds[2].run(rank_tasks.train, cell, "DeepSpeed's own clipping", STEPS)[0]
     assert found["losses"] != pytest.approx(train_plainly()["losses"][:STEPS], rel=RELATIVE)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("precision", [pytest.param("bf16", marks=pytest.mark.long), "fp16"])
 def test_a_padded_row_in_the_softmax_shows_in_low_precision_too(
     worlds: Worlds, precision: str
 ) -> None:
@@ -63,6 +64,7 @@ def test_sums_in_16_bits_would_show(worlds: Worlds) -> None:
     assert max(worlds[1].run(rank_tasks.accumulate, cell, "sums in 16 bits")) > 100 * RELATIVE
 
 
+@pytest.mark.long
 def test_a_summed_bias_shows_in_merged_weights(worlds: Worlds, tmp_path: Path) -> None:
     worlds[2].run(rank_tasks.train_by_sgd, Cell(tensor=2), tmp_path, "summed bias")
     path, _ = newest_checkpoint(tmp_path)
@@ -100,7 +102,9 @@ def test_one_bit_apart_is_found_and_named(
     assert "train: after step 1: " in answers[0]
 
 
-@pytest.mark.parametrize("cell", [Cell(zero=3), Cell(pipeline=2)], ids=str)
+@pytest.mark.parametrize(
+    "cell", [Cell(zero=3), pytest.param(Cell(pipeline=2), marks=pytest.mark.long)], ids=str
+)
 def test_a_parameter_without_a_gradient_is_found_and_named(worlds: Worlds, cell: Cell) -> None:
     name = "h.3.mlp.c_proj.bias"
     for found in worlds[cell.size].run(rank_tasks.lose_gradient, cell, name):

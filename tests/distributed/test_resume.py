@@ -164,13 +164,14 @@ def test_killed_after_a_random_step_the_run_ends_as_if_it_had_not_been(
             assert resumed[key] == values[done : done + 2], key
 
 
+@LONG
 @pytest.mark.parametrize(
     "cell",
     [
         Cell(precision="fp16"),
-        pytest.param(Cell(data=2, zero=3, precision="fp16"), marks=LONG),
-        pytest.param(Cell(pipeline=2, precision="fp16"), marks=LONG),
-        pytest.param(Cell(tensor=2, zero=2, precision="fp16", offload=True), marks=LONG),
+        Cell(data=2, zero=3, precision="fp16"),
+        Cell(pipeline=2, precision="fp16"),
+        Cell(tensor=2, zero=2, precision="fp16", offload=True),
     ],
     ids=str,
 )

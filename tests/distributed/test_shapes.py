@@ -18,13 +18,10 @@ ODD_HEADS = Shape(n_embd=33, n_head=3)
 ONE_POSITION = Shape(n_positions=1)
 SMALLEST = Shape(n_layer=1, n_embd=2, n_head=1, n_positions=2, vocab=2, vocab_multiple=1)
 
-SHORT = [
-    Cell(tensor=4, shape=NO_ROWS),
+SHORT = [Cell(tensor=4, shape=NO_ROWS), Cell(pipeline=2, shape=ONE_POSITION)]
+ALL = [
     Cell(tensor=4, shape=FEW_TOKENS),
     Cell(tensor=3, shape=ODD_HEADS),
-    Cell(pipeline=2, shape=ONE_POSITION),
-]
-ALL = [
     *(Cell(tensor=4, zero=zero, sequence=True, shape=NO_ROWS) for zero in (0, 2, 3)),
     Cell(tensor=4, pipeline=2, shape=NO_ROWS),
     Cell(tensor=4, data=2, zero=3, shape=FEW_TOKENS),
@@ -59,19 +56,17 @@ def test_losses_and_norms_are_those_of_a_plain_loop(worlds: Worlds, cell: Cell) 
         assert results[0][key] == pytest.approx(truth(cell.shape)[key], rel=RELATIVE), key
 
 
+@LONG
 @pytest.mark.parametrize(
     ("source", "cell"),
     [
         (Cell(tensor=4, shape=NO_ROWS), Cell(tensor=2, shape=Shape(vocab_multiple=1))),
-        pytest.param(Cell(shape=FEW_TOKENS), Cell(tensor=4, shape=FEW_TOKENS), marks=LONG),
-        pytest.param(Cell(tensor=4, shape=FEW_TOKENS), Cell(shape=FEW_TOKENS), marks=LONG),
-        pytest.param(
-            Cell(data=4, zero=3, shape=SMALLEST), Cell(data=3, zero=2, batch=6, shape=SMALLEST),
-            marks=LONG,
-        ),
+        (Cell(shape=FEW_TOKENS), Cell(tensor=4, shape=FEW_TOKENS)),
+        (Cell(tensor=4, shape=FEW_TOKENS), Cell(shape=FEW_TOKENS)),
+        (Cell(data=4, zero=3, shape=SMALLEST), Cell(data=3, zero=2, batch=6, shape=SMALLEST)),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_vocabulary_padded_otherwise_resumes_with_all_state(
     worlds: Worlds, tmp_path: Path, source: Cell, cell: Cell
 ) -> None:
