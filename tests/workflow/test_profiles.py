@@ -1,6 +1,7 @@
 """Under each profile, every rule asks for what the profile says, in whole numbers."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ from tests.workflow.project import REPOSITORY, Project
 
 PROFILES = REPOSITORY / "workflow/profiles"
 FLAT = {"mem_mb": 2000, "runtime": 60}
-ONE_MACHINE: dict[str, dict[str, int]] = {
+NAMED = re.compile(r"^rule (\w+):", re.MULTILINE)
+ALONE = {"threads": 1, "mem_mb": None, "runtime": None}  # what runs one by one needs no limits
+ONE_MACHINE: dict[str, dict[str, Any]] = {
     "extract_shard": {"threads": 1, "mem_mb": 2000},
-    "tokenizer": {"threads": 4},
-    "tokenize_corpus": {"threads": 4},
+    "tokenizer": {"threads": 4, "mem_mb": None},
+    "tokenize_corpus": {"threads": 4, "mem_mb": None},
     "train": {"threads": 2, "mem_mb": 4000, "runtime": None},
 }
 # Inputs of a few hundred kilobytes: the least that each rule asks for.
 SLURM: dict[str, dict[str, Any]] = {
+    "demo": FLAT,
     "urls_select": {"threads": 8, **FLAT},
     "fetch_shard": {"mem_mb": 2000, "runtime": 1440},
     "extract_shard": {"threads": 4, "mem_mb": 6000, "runtime": 60},
@@ -27,6 +31,10 @@ SLURM: dict[str, dict[str, Any]] = {
     "dedup_clusters": {"mem_mb": 4000, "runtime": 60},
     "dedup_remove": FLAT,
     "clean_shard": FLAT,
+    "decontaminate_count": FLAT,
+    "decontaminate_add": FLAT,
+    "decontaminate_shard": FLAT,
+    "decontaminate_report": FLAT,
     "merge_corpus": FLAT,
     "tokenizer": {"threads": 8, "mem_mb": 8000, "runtime": 60},
     "tokenize_corpus": {"threads": 8, "mem_mb": 4000, "runtime": 60},
@@ -38,7 +46,6 @@ SLURM: dict[str, dict[str, Any]] = {
     "manifest": FLAT,
     "report": FLAT,
 }
-LOCAL = {"add_up", "config", "all"}
 WITHOUT_MESSAGES = """
 include: {snakefile!r}
 for each in workflow.rules:  # the message stands in the place of the resources
@@ -46,8 +53,10 @@ for each in workflow.rules:  # the message stands in the place of the resources
 """
 
 
-def asked(project: Project, profile: str, *options: str) -> dict[str, dict[str, Any]]:
-    """Threads and resources of each rule that is not local, by a dry run over finished results."""
+def asked(
+    project: Project, profile: str, *options: str, targets: tuple[str, ...] = ("all",)
+) -> dict[str, dict[str, Any]]:
+    """Threads and resources of each rule, by a dry run over finished results."""
     snakefile = project.folder / "Snakefile"
     main = str(REPOSITORY / "workflow/Snakefile")
     snakefile.write_text(WITHOUT_MESSAGES.format(snakefile=main))
@@ -55,13 +64,39 @@ def asked(project: Project, profile: str, *options: str) -> dict[str, dict[str, 
         "--dry-run", "--forceall", "--cores", "64", "--quiet", "reason",
         "--snakefile", str(snakefile),
         "--workflow-profile", str(without_executor(project, profile)),
-        *options, "--", "all",
+        *options, "--", *targets,
     )  # fmt: skip
     found: dict[str, dict[str, Any]] = {}
     for block in re.split(r"^(?=rule )", said, flags=re.MULTILINE):
         if head := re.match(r"rule (\w+):", block):
             found.setdefault(head[1], {}).update(resources_of(block))
     return found
+
+
+def every_rule() -> set[str]:
+    """All rules of the workflow that are not local."""
+    files = (REPOSITORY / "workflow/rules").glob("*.smk")
+    return {name for file in files for name in NAMED.findall(file.read_text())} - local_rules()
+
+
+def local_rules() -> set[str]:
+    text = (REPOSITORY / "workflow/Snakefile").read_text()
+    (block,) = re.findall(r"^localrules:\n((?:    \w+,\n)+)", text, re.MULTILINE)
+    return set(re.findall(r"\w+", block))
+
+
+def with_every_rule(project: Project) -> Project:
+    """The project as the demo, with an evaluation set: nothing of the workflow is left out."""
+    (project.folder / "resources/demo").mkdir(parents=True)
+    (project.folder / "urls.txt").rename(project.folder / "resources/demo/urls.txt")
+    (project.folder / "set.jsonl").write_text('{"text": "a question"}\n')
+    data = project.folder / "results/data/small"
+    shutil.copytree(data / "clean", data / "decontaminated")  # merge asks by what it would read
+    shutil.copy(data / "stats/clean.json", data / "stats/decontaminate.json")
+    source = project.config["input"][0] | {"paths": ["resources/demo/urls.txt"]}
+    against = {"decontaminate": {"against": ["set.jsonl"]}}
+    project.write_config({**project.config, "input": [source], **against})
+    return project
 
 
 def resources_of(block: str) -> dict[str, Any]:
@@ -98,13 +133,13 @@ def differences(
 
 
 def test_on_one_machine(rerun: Project) -> None:
-    found = asked(rerun, "default")
-    assert differences(found, ONE_MACHINE) == []
+    found = asked(with_every_rule(rerun), "default", targets=("all", "decontaminate"))
+    assert differences(found, dict.fromkeys(every_rule(), ALONE) | ONE_MACHINE) == []
 
 
 def test_on_slurm(rerun: Project) -> None:
-    found = asked(rerun, "slurm")
-    assert set(found) - LOCAL == set(SLURM)
+    found = asked(with_every_rule(rerun), "slurm", targets=("all", "decontaminate"))
+    assert set(found) - local_rules() == set(SLURM) == every_rule()
     assert differences(found, SLURM) == []
     assert "mpi" not in found["train"] and "nodes" not in found["train"]
 
@@ -131,4 +166,4 @@ def test_a_job_array_is_never_handed_over_in_part() -> None:
     values = yaml.safe_load((PROFILES / "slurm/profile.yaml").read_text())
     shards = [rule.strip() for rule in values["slurm-array-jobs"].split(",")]
     assert values["jobs"] >= 4096 and values["slurm-array-limit"] <= 20
-    assert set(shards) <= set(SLURM) | {"decontaminate_count", "decontaminate_shard"}
+    assert set(shards) <= set(SLURM)
