@@ -1,4 +1,4 @@
-"""Sampling on a CPU beside transformers' generate: tokens a second, batch 8, 128 new tokens.
+"""Sampling beside transformers' generate: tokens a second, by default batch 8, 128 new tokens.
 
 Both draw from the same random weights with the same settings, in turns, so that a busy moment
 falls on both; the ratio is the median of the rounds' own ratios. On a machine that others use, the
@@ -6,13 +6,18 @@ ratio of processor times (of one thread) says more than that of the clock: both 
 do not change the work, as long as no text ends early, which both are told.
 
     python tests/benchmarks/sample.py [--sizes demo 124m] [--rounds 5] [--threads 1]
+    python tests/benchmarks/sample.py --device cuda --precision bf16 --sizes 345m --ways greedy \
+        --batches 1 64 --new 256
+
+Greedy texts are compared too: token by token, and in bf16 where they first part, the two logits.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -22,11 +27,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.utils import logging
 
-from web2gpt.checkpoint.huggingface import load_model
+from web2gpt.checkpoint.open import ModelFiles
 from web2gpt.config.outputs import SampleRun
 from web2gpt.sample.drawable import Drawable
 from web2gpt.sample.generate import Sampler
 from web2gpt.sample.packed import pack
+from web2gpt.sample.stage import PRECISIONS
 
 SIZES = {
     "demo": {
@@ -37,101 +43,141 @@ SIZES = {
         "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "vocab_size": 50257,
         "prompt": 32,
     },
+    "345m": {
+        "n_layer": 24, "n_embd": 1024, "n_head": 16, "n_positions": 1024, "vocab_size": 50257,
+        "prompt": 32,
+    },
 }  # fmt: skip
 WAYS = {
     "greedy": {"temperature": 0.0},
     "drawn": {"temperature": 0.8, "top_k": 50, "top_p": 0.95},
 }
-BATCH, NEW = 8, 128
+BF16_BITS = 7  # of the fraction
 
 
 def main() -> None:
     """Print a table, then JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", default=["demo", "124m"], choices=list(SIZES))
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--batches", nargs="+", type=int, default=[8])
+    parser.add_argument("--new", type=int, default=128, help="tokens after the prompt")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--precision", default="fp32", choices=list(PRECISIONS))
     parser.add_argument("--rounds", type=int, default=5, help="turns; the median counts")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     logging.set_verbosity_error()
     results = {}
-    print("model  way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all")
+    print(
+        "model batch way     ours tok/s  transformers tok/s  ratio (median)  of processor time  all"
+    )
     for name in given.sizes:
-        for way, row in compare(name, given.ways, given.rounds):
-            results[f"{name}/{way}"] = row
+        pair = Pair(name, given)
+        for batch, way in product(given.batches, given.ways):
+            row = results[f"{name}/{batch}/{way}"] = pair.compare(batch, way)
             ratios = " ".join(f"{ratio:.2f}" for ratio in row["ratios"])
-            print(f"{name:6} {way:7} {row['ours']:10,.1f} {row['theirs']:19,.1f} "
-                  f"{row['ratio']:15.2f} {row['processor_ratio']:18.2f}  {ratios}",
-                  flush=True)  # fmt: skip
+            print(f"{name:5} {batch:5} {way:7} {row['ours']:10,.1f} {row['theirs']:19,.1f} "
+                  f"{row['ratio']:15.2f} {row['processor_ratio']:18.2f}  {ratios}"
+                  f"  {row['greedy']}", flush=True)  # fmt: skip
     print(json.dumps(results))
 
 
-def compare(name: str, ways: list[str], rounds: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rates of both, in turns, for each way of drawing."""
-    sizes = dict(SIZES[name])
-    length = sizes.pop("prompt")
-    torch.manual_seed(0)
-    config = GPT2Config(**sizes, bos_token_id=0, eos_token_id=0, pad_token_id=0)
-    theirs = GPT2LMHeadModel(config).eval()
-    with tempfile.TemporaryDirectory() as folder:
-        theirs.save_pretrained(folder)
-        words(sizes["vocab_size"]).save(str(Path(folder) / "tokenizer.json"))
-        ours, stated = load_model(Path(folder))
-        pack(ours)
-        drawable = Drawable.of(
-            Path(folder) / "tokenizer.json", stated.vocab_size, stated.end_of_text
-        )
-    prompts = torch.randint(1, sizes["vocab_size"], (BATCH, length))
-    texts = [" ".join(f"w{number}" for number in row) for row in prompts.tolist()]
-    for way in ways:
+class Pair:
+    """The same random model in both."""
+
+    def __init__(self, name: str, given: argparse.Namespace):
+        sizes = dict(SIZES[name])
+        self.given, self.length, self.vocab_size = given, sizes.pop("prompt"), sizes["vocab_size"]
+        torch.manual_seed(0)
+        config = GPT2Config(**sizes, bos_token_id=0, eos_token_id=0, pad_token_id=0)
+        self.theirs = GPT2LMHeadModel(config).eval()
+        with tempfile.TemporaryDirectory() as folder:
+            self.theirs.save_pretrained(folder)
+            words(self.vocab_size).save(str(Path(folder) / "tokenizer.json"))
+            self.opened = ModelFiles(Path(folder)).open(given.device)
+            self.drawable = Drawable.of(
+                Path(folder) / "tokenizer.json", self.opened.vocab_size, self.opened.end_of_text
+            )
+        dtype = PRECISIONS[given.precision]
+        self.ours = pack(self.opened.gpt2.to(dtype))
+        self.theirs = self.theirs.to(given.device, dtype)
+
+    def compare(self, batch: int, way: str) -> dict[str, Any]:
+        """Rates of both, in turns."""
+        given = self.given
+        prompts = torch.randint(1, self.vocab_size, (batch, self.length))
+        texts = [" ".join(f"w{number}" for number in row) for row in prompts.tolist()]
         rates: list[tuple[Rate, Rate]] = []
-        for turn in range(rounds + 1):
-            new = NEW if turn else 4  # the first warms up
-            run = SampleRun(num_samples=1, max_new_tokens=new, min_new_tokens=new, **WAYS[way])
-            sampler = Sampler(ours, stated.model, drawable, run)
-            mine = rate(lambda sampler=sampler: sum(s.length for _, s in sampler.run(texts)))
-            other = rate(lambda way=way, new=new: generate(theirs, prompts, new, WAYS[way]))
-            rates += [(mine, other)] if turn else []
+        for turn in range(given.rounds + 1):
+            new = given.new if turn else 4  # the first warms up
+            run = SampleRun(
+                num_samples=1, batch_size=batch, max_new_tokens=new, min_new_tokens=new, **WAYS[way]
+            )
+            sampler = Sampler(self.ours, self.opened.model, self.drawable, run)
+            mine, found = rate(lambda sampler=sampler: dict(sampler.run(texts)))
+            other, wanted = rate(lambda new=new: generate(self.theirs, prompts, new, WAYS[way]))
+            tokens = batch * new
+            rates += [(mine.of(tokens), other.of(tokens))] if turn else []
         clock = [mine.clock / other.clock for mine, other in rates]
-        yield (
-            way,
-            {
-                "ours": median(mine.clock for mine, _ in rates),
-                "theirs": median(other.clock for _, other in rates),
-                "ratio": median(clock),
-                "processor_ratio": median(
-                    mine.processor / other.processor for mine, other in rates
-                ),
-                "ratios": clock,
-            },
-        )
+        drawn = [[int(word[1:]) for word in found[row].text.split()] for row in range(batch)]
+        return {
+            "ours": median(mine.clock for mine, _ in rates),
+            "theirs": median(other.clock for _, other in rates),
+            "ratio": median(clock),
+            "processor_ratio": median(mine.processor / other.processor for mine, other in rates),
+            "ratios": clock,
+            "greedy": "" if WAYS[way]["temperature"] else self.parting(prompts, drawn, wanted),
+        }
+
+    @torch.inference_mode()
+    def parting(self, prompts: torch.Tensor, ours: list[list[int]], theirs: torch.Tensor) -> str:
+        """How many texts are the same, and for those that are not, how far apart the two logits
+        are where they part, in steps of bf16."""
+        apart = []
+        for prompt, mine, other in zip(prompts.tolist(), ours, theirs.tolist(), strict=True):
+            place = next((i for i, pair in enumerate(zip(mine, other, strict=True))
+                          if pair[0] != pair[1]), None)  # fmt: skip
+            if place is not None:
+                context = torch.tensor([prompt + other[:place]], device=self.given.device)
+                logits = self.theirs(context).logits[0, -1].float()
+                one, two = logits[mine[place]], logits[other[place]]
+                step = 2 ** (torch.maximum(one.abs(), two.abs()).log2().floor() - BF16_BITS)
+                apart.append(float((one - two).abs() / step))
+        worst = f", where they part at most {max(apart):.2f} steps of bf16" if apart else ""
+        return f"{len(ours) - len(apart)} of {len(ours)} greedy texts equal{worst}"
 
 
 class Rate(NamedTuple):
-    """Tokens a second, by the clock and of this process's processor time."""
+    """Seconds, or tokens a second, by the clock and of this process's processor time."""
 
     clock: float
     processor: float
 
+    def of(self, tokens: int) -> "Rate":
+        """From seconds."""
+        return Rate(tokens / self.clock, tokens / self.processor)
+
 
 def generate(
     model: GPT2LMHeadModel, prompts: torch.Tensor, new: int, settings: dict[str, Any]
-) -> int:
-    """transformers' way; gives the number of tokens drawn."""
+) -> torch.Tensor:
+    """transformers' way; gives the tokens drawn."""
     draw = {"do_sample": True, **settings} if settings["temperature"] else {"do_sample": False}
+    prompts = prompts.to(model.device)
     out = model.generate(
         prompts, attention_mask=torch.ones_like(prompts), max_new_tokens=new, min_new_tokens=new,
         **draw,
     )  # fmt: skip
-    return out[:, prompts.shape[1] :].numel()
+    return out[:, prompts.shape[1] :].cpu()
 
 
-def rate(draw: Callable[[], int]) -> Rate:
-    """Of one call, which gives the number of tokens drawn."""
+def rate(draw: Callable[[], Any]) -> tuple[Rate, Any]:
+    """Seconds of one call, and what it gave."""
     clock, processor = time.perf_counter(), time.process_time()
-    tokens = draw()
-    return Rate(tokens / (time.perf_counter() - clock), tokens / (time.process_time() - processor))
+    drawn = draw()
+    return Rate(time.perf_counter() - clock, time.process_time() - processor), drawn
 
 
 def words(vocab_size: int) -> Tokenizer:

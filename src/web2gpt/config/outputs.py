@@ -74,6 +74,9 @@ class Sample(Settings):
     device: Literal["auto", "cuda", "cpu"] = Field(
         "auto", description="auto: a GPU if there is one"
     )
+    precision: Literal["fp32", "bf16"] = Field(
+        "fp32", description="of the weights and of what is computed; bf16: for GPUs, half as large"
+    )
     threads: int = Field(
         1, ge=1, description="CPU threads; results depend on it in their last bits"
     )
@@ -82,7 +85,9 @@ class Sample(Settings):
 class SampleRun(Sample):
     """What the command ``sample`` takes: the section, and the run's seed."""
 
-    seed: int = Field(1234, ge=0, description="decides the draws, with prompt and position")
+    seed: int = Field(
+        1234, ge=0, description="decides the draws, with prompt and position; in a run: run.seed"
+    )
 
 
 class Evaluate(Settings):

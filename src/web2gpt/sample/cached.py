@@ -13,6 +13,7 @@ from torch import Tensor
 
 from web2gpt.config.training import Model
 from web2gpt.model.gpt2 import GPT2, Block
+from web2gpt.sample.graphs import StepGraphs
 from web2gpt.sample.packed import projection
 
 
@@ -22,14 +23,17 @@ class CachedGPT2:
     def __init__(self, model: GPT2, sizes: Model, slots: int):
         self.model = model
         self.blocks = cast(list[Block], list(model.h))
-        self.window = sizes.n_positions
+        self.window, self.slots = sizes.n_positions, slots
         self.device = model.embedding.wte.weight.device
         head_size = sizes.n_embd // sizes.n_head
-        # layer, slot, keys or values, head, position, channel: (n_layer, B, 2, nh, W, hs)
+        # layer, keys or values, slot, head, position, channel: (n_layer, 2, B, nh, W, hs)
         self.cache = torch.zeros(
-            sizes.n_layer, slots, 2, sizes.n_head, self.window, head_size, device=self.device
-        )
+            sizes.n_layer, 2, slots, sizes.n_head, self.window, head_size,
+            device=self.device, dtype=model.embedding.wte.weight.dtype,
+        )  # fmt: skip
         self._logits = projection(model)
+        graphs = self.device.type == "cuda"
+        self._next = StepGraphs(self._step, slots, self.window) if graphs else self._step
 
     def prefill(self, contexts: dict[int, list[int]]) -> None:
         """Put contexts (none empty, none longer than the window) into slots, from position 0."""
@@ -42,31 +46,33 @@ class CachedGPT2:
         x = self.model.embedding(torch.tensor(rows, device=self.device))  # (R, T, C)
         for layer, block in enumerate(self.blocks):
             q, k, v = block.attn.split(block.ln_1(x))
-            self.cache[layer, slots, :, :, :longest] = torch.stack((k, v), 1)
+            self.cache[layer, :, slots, :, :longest] = torch.stack((k, v))
             x = x + block.attn.join(block.attn.core(q, k, v))
             x = x + block.mlp(block.ln_2(x))
 
     def step(self, tokens: list[int], positions: list[int]) -> Tensor:
-        """Logits (B, V) after one more token in each slot, at the position given for it."""
-        place = torch.tensor(positions, device=self.device)  # (B,)
-        written = place.view(-1, 1, 1, 1, 1).expand(
-            -1, *self.cache.shape[2:4], 1, self.cache.size(5)
-        )
-        seen = max(positions) + 1
-        mask = (torch.arange(seen, device=self.device) <= place[:, None])[:, None, None]
+        """Logits (B, V), float32, after one more token in each of the first B slots, at the
+        position given for it. On a GPU they stand until the next step."""
+        new, places = (torch.tensor(given, device=self.device) for given in (tokens, positions))
+        return self._next(new, places, max(positions) + 1)
+
+    def _step(self, tokens: Tensor, places: Tensor, seen: int) -> Tensor:
+        kept = self.cache[:, :, : len(tokens)]
+        written = places.view(-1, 1, 1, 1).expand(2, -1, kept.size(3), 1, kept.size(5))
+        mask = (torch.arange(seen, device=self.device) <= places[:, None])[:, None, None]
         embedding = self.model.embedding
-        x = embedding.wte(torch.tensor(tokens, device=self.device)) + embedding.wpe(place)
+        x = embedding.wte(tokens) + embedding.wpe(places)  # (B, C)
         x = x[:, None]  # (B, 1, C)
-        for layer, block in enumerate(self.blocks):
+        for block, kept_here in zip(self.blocks, kept, strict=True):
             q, k, v = block.attn.split(block.ln_1(x))  # each (B, nh, 1, hs)
-            kept = self.cache[layer]
-            kept.scatter_(3, written, torch.stack((k, v), 1))
-            keys, values = kept[:, :, :, :seen].unbind(1)  # each (B, nh, seen, hs)
+            kept_here.scatter_(3, written, torch.stack((k, v)))
+            keys, values = kept_here[:, :, :, :seen]  # each (B, nh, seen, hs)
             y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
             x = x + block.attn.join(y)
             x = x + block.mlp(block.ln_2(x))
-        return self._logits(self.model.head.ln_f(x[:, 0]))
+        logits: Tensor = self._logits(self.model.head.ln_f(x[:, 0]))
+        return logits.float()
 
     def keep(self, slots: list[int]) -> None:
         """Go on with these slots only, renumbered in this order."""
-        self.cache = self.cache[:, slots].contiguous()
+        self.cache[:, :, : len(slots)] = self.cache[:, :, slots]

@@ -2,8 +2,8 @@
 
 Each text has a slot of the cache; the slot of a text that has ended goes to the next one at once.
 A text's tokens are a function of the model, the settings, the seed, its prompt and its number (in
-float32, on one machine): never of the batch. When a context outgrows the window, its last half is
-kept and read anew from position 0.
+float32, on one machine's CPU): never of the batch. When a context outgrows the window, its last
+half is kept and read anew from position 0.
 """
 
 from collections import deque
@@ -67,6 +67,7 @@ class Sampler:
         self.drawable, self.settings = drawable, settings
         self.window = sizes.n_positions
         self._model, self._sizes = model, sizes
+        self._spare: CachedGPT2 | None = None
         self._forbidden = ~drawable.allowed.to(model.embedding.wte.weight.device)
 
     def run(self, prompts: list[str]) -> Iterator[tuple[int, Sampled]]:
@@ -84,7 +85,7 @@ class Sampler:
     def _run(self, texts: Iterable[_Text]) -> Iterator[tuple[int, Sampled]]:
         waiting = deque(texts)
         slots = min(self.settings.batch_size, len(waiting))
-        cached = CachedGPT2(self._model, self._sizes, slots)
+        cached, self._spare = self._room(slots), None
         active = [waiting.popleft() for _ in range(slots)]
         while active:
             self._advance(cached, active)
@@ -100,6 +101,13 @@ class Sampler:
             if len(left) < len(active):
                 active = [active[slot] for slot in left]
                 cached.keep(left)
+        self._spare = cached
+
+    def _room(self, slots: int) -> CachedGPT2:
+        """A cache for as many texts: the last run's, if it is one, with the graphs made for it."""
+        if self._spare is not None and self._spare.slots == slots:
+            return self._spare
+        return CachedGPT2(self._model, self._sizes, slots)
 
     def _texts(self, prompts: list[str]) -> Iterator[_Text]:
         count = self.settings.num_samples
@@ -132,7 +140,8 @@ class Sampler:
             logits = penalize(logits, _seen(logits, active), settings.repetition_penalty)
         logits = logits.masked_fill(self._forbidden, -torch.inf)
         young = [row for row, text in enumerate(active) if text.visible < settings.min_new_tokens]
-        logits[young, self.drawable.end_of_text] = -torch.inf
+        if young:
+            logits[young, self.drawable.end_of_text] = -torch.inf
         uniform = torch.tensor([text.stream.random() for text in active], dtype=torch.float64)
         return choose(logits, uniform.to(logits.device), settings)
 

@@ -6,6 +6,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 import orjson
+import torch
 
 from web2gpt.checkpoint.open import ModelFiles, Opened
 from web2gpt.config.outputs import SampleRun
@@ -19,6 +20,8 @@ from web2gpt.sample.generate import Sampled, Sampler
 from web2gpt.sample.live import converse, stream
 from web2gpt.sample.packed import pack
 from web2gpt.sample.prompts import read_prompts
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,10 @@ def open_sampler(model: ModelFiles, settings: SampleRun) -> Sampler:
 
 
 def sampler_of(opened: Opened, settings: SampleRun) -> Sampler:
-    """A sampler of an opened model, whose matrices it lays out for sampling."""
+    """A sampler of an opened model, in the precision asked for, its matrices laid out for it."""
     drawable = Drawable.of(opened.tokenizer, opened.vocab_size, opened.end_of_text)
-    return Sampler(pack(opened.gpt2), opened.model, drawable, settings)
+    gpt2 = opened.gpt2.to(PRECISIONS[settings.precision])
+    return Sampler(pack(gpt2), opened.model, drawable, settings)
 
 
 def draw_samples(sampler: Sampler, prompts: list[str]) -> list[Sampled]:
