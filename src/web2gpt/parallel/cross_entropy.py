@@ -24,7 +24,8 @@ from web2gpt.parallel.communication import TensorGroup, all_max, all_sum
 EAGER_BLOCK = 1 << 24  # logits at a time: 64 MB of float32 for each intermediate result
 RUN = 128  # logits; what the padded vocabulary is a multiple of
 LOWEST = torch.finfo(torch.float32).min
-COMPILED_BLOCK = 1 << 29  # below 2**31, so that a compiled kernel counts in 32 bits
+# 256 MB in 16 bits: enough to fill a GPU, and Triton copies one block to choose its settings by.
+COMPILED_BLOCK = 1 << 27
 
 
 def row_statistics(z: Tensor, column: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:
