@@ -43,10 +43,10 @@ class OnSlurm(Project):
             found[:] = [number for number, _, _, comment in jobs if f"rule_{rule}" in comment]
             return bool(found)
 
-        self.cluster.wait_for(looks, f"a job of {rule} to be {state}", patience=240)
+        self.cluster.wait_for(looks, f"a job of {rule} to be {state}", patience=600)
         return found[0]
 
-    def ended(self, workflow: subprocess.Popen[bytes], patience: float = 280) -> str:
+    def ended(self, workflow: subprocess.Popen[bytes], patience: float = 900) -> str:
         """Wait for a workflow that was started, successful; gives all that it said."""
         try:
             code = workflow.wait(timeout=patience)

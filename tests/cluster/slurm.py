@@ -26,7 +26,7 @@ TOOLS = ("slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "scancel
 NODES = ("n1", "n2")
 CONTROLLER_PORT, NODE_PORT = 17000, 17001
 LIBRARIES = "/usr/sbin:/usr/bin:/sbin:/bin"
-PATIENCE = 60.0  # seconds for a daemon to answer
+PATIENCE = 120.0  # seconds for a daemon to answer
 
 
 class NoClusterError(Exception):
@@ -197,7 +197,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
 SlurmctldTimeout=30
-SlurmdTimeout=6
+SlurmdTimeout=20
 KillWait=15
 MinJobAge=3600
 SchedulerParameters=bf_interval=2,sched_min_interval=200000

@@ -54,6 +54,7 @@ def test_replicas_on_two_nodes_train_as_on_one(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_the_demo_s_whole_chain(cluster: Cluster, tmp_path: Path) -> None:
     demo = yaml.safe_load((REPOSITORY / "config.yaml").read_text())
     demo["train"]["nodes"] = 2

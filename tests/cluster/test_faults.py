@@ -30,7 +30,7 @@ def at_step(project: OnSlurm, step: int) -> None:
         folders = project.folder.glob(f"{RUN}/checkpoints/*/step_*")
         return any(int(folder.name.removeprefix("step_")) >= step for folder in folders)
 
-    project.cluster.wait_for(stands, f"a checkpoint of step {step}", patience=120)
+    project.cluster.wait_for(stands, f"a checkpoint of step {step}", patience=600)
 
 
 def starts(project: OnSlurm) -> int:
@@ -54,7 +54,7 @@ def test_a_node_that_dies_in_the_middle_of_training(prepared: OnSlurm, local: Pr
     workflow, job = middle_of_training(prepared)
     cluster = prepared.cluster
     cluster.stop("n2", signal.SIGKILL)
-    cluster.wait_for(lambda: cluster.state_of(job) == "PENDING", "the job to be queued again")
+    cluster.wait_for(lambda: cluster.state_of(job) == "PENDING", "the job to be queued again", 300)
     cluster.start_node("n2")
     prepared.ended(workflow)
     assert cluster.state_of(job) == "COMPLETED"
@@ -69,7 +69,7 @@ def test_preempted_training_is_queued_again_and_carries_on(
     cluster = prepared.cluster
     urgent = ["sbatch", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null"]
     cluster.ask(*urgent, "--wrap=srun sleep 1")
-    cluster.wait_for(lambda: cluster.state_of(job) == "PENDING", "the job to be queued again")
+    cluster.wait_for(lambda: cluster.state_of(job) == "PENDING", "the job to be queued again", 300)
     prepared.ended(workflow)
     assert cluster.state_of(job) == "COMPLETED"
     assert_trained_alike(prepared, local, "small")
@@ -95,7 +95,7 @@ def test_a_job_over_its_time_is_tried_again_with_more(prepared: OnSlurm, local: 
         workflow = prepared.start("clean")
         first = prepared.job("clean_shard")
         cluster = prepared.cluster
-        cluster.wait_for(lambda: cluster.state_of(first) == "TIMEOUT", "the time limit", 180)
+        cluster.wait_for(lambda: cluster.state_of(first) == "TIMEOUT", "the time limit", 300)
     prepared.ended(workflow)
     jobs = [job for job in cluster.jobs("all") if "clean_shard" in job[3]]
     second = max(jobs, key=lambda found: int(found[0]))[0]
@@ -123,9 +123,9 @@ def test_snakemake_interrupted_cancels_its_jobs_and_carries_on(
 ) -> None:
     workflow, job = middle_of_training(prepared)
     workflow.send_signal(signal.SIGINT)
-    workflow.wait(timeout=120)
+    workflow.wait(timeout=300)
     cluster = prepared.cluster
-    cluster.wait_for(lambda: cluster.state_of(job) == "CANCELLED", "the job's end")
+    cluster.wait_for(lambda: cluster.state_of(job) == "CANCELLED", "the job's end", 300)
     prepared.succeed("train")
     assert starts(prepared) >= 2
     assert_trained_alike(prepared, local, "small")
