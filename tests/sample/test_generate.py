@@ -10,8 +10,12 @@ import torch
 from scipy import stats
 from transformers import GPT2LMHeadModel
 
+from web2gpt.checkpoint.open import ModelFiles
+from web2gpt.config.outputs import SampleRun
 from web2gpt.errors import ConfigError, InputError
 from web2gpt.sample.cached import CachedGPT2
+from web2gpt.sample.generate import Sampler
+from web2gpt.sample.stage import sampler_of
 
 PROMPTS = ["the cat", "s", "a hat and the other mat on the", "", "ñandú"]
 WINDOW, IDS, PADDED = 32, 280, 288
@@ -92,6 +96,27 @@ def test_text_depends_on_seed_prompt_and_number_alone(twin: Any) -> None:
             assert wanted <= again
     other = {(s.prompt, s.text) for s in twin.sample(PROMPTS, **options | {"seed": 8})}
     assert not wanted & other
+
+
+def test_runs_of_one_sampler_do_not_disturb_each_other(twin: Any) -> None:
+    settings = SampleRun(num_samples=2, max_new_tokens=12, batch_size=3)
+    sampler = Sampler(twin.ours, twin.stated.model, twin.drawable, settings)
+    alone = dict(sampler.run(PROMPTS))
+    assert dict(sampler.run(PROMPTS)) == alone  # in the same cache
+    one, other = sampler.run(PROMPTS), sampler.run(PROMPTS)
+    pairs = list(zip(one, other, strict=True))
+    assert dict(mine for mine, _ in pairs) == dict(other for _, other in pairs) == alone
+
+
+def test_bf16_draws_what_a_bf16_model_would(make_twin: Callable[..., Any]) -> None:
+    twin = make_twin()
+    opened = ModelFiles(twin.folder).open()
+    settings = SampleRun(precision="bf16", temperature=0, num_samples=1, max_new_tokens=1)
+    ((_, sampled),) = sampler_of(opened, settings).run(["the cat"])
+    ids = torch.tensor([twin.drawable.encode("the cat")])
+    logits = twin.theirs.to(torch.bfloat16)(ids).logits[0, -1, :IDS]
+    chosen = logits[twin.drawable.encode(sampled.text)[0]] if sampled.text else logits[0]
+    assert logits.max() - chosen <= logits.max().abs() * 2**-7
 
 
 def test_a_full_window_keeps_its_last_half(twin: Any) -> None:
