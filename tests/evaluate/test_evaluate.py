@@ -223,5 +223,5 @@ def test_a_named_validation_set_is_measured_by_itself(
     loss, count = by_transformers(model, [token for ids in documents for token in ids])
     assert list(result) == ["window", "valid-b"]
     assert result["valid-b"]["loss"] == pytest.approx(loss / count, rel=1e-6)
-    with pytest.raises(InputError, match="no part 'valid-c'; take one of train, valid, test, valid-b"):
+    with pytest.raises(InputError, match="no part 'valid-c'; take one of train, valid, test"):
         run(model, manifest, tmp_path / "other", split="valid-c")
