@@ -88,6 +88,15 @@ def test_the_trainings_time_left_is_that_of_its_last_steps(folders: RunFolders) 
     assert "6:40" in shown
 
 
+def test_a_training_under_way_says_itself_how_long_it_is(folders: RunFolders) -> None:
+    work = job(folders.run / "work" / "train", done=False)
+    (work / "run.json").write_text(json.dumps({"stage": '{"train": {"steps": 7}}'}))
+    assert look(folders.data, folders.run).steps == 7
+    for damaged in ("{", "[]", '{"stage": 3}', '{"stage": "{}}"}'):
+        (work / "run.json").write_text(damaged)
+        assert look(folders.data, folders.run).steps == 300, "by config.yaml"
+
+
 def arguments(folders: RunFolders, *more: str) -> list[str]:
     return ["watch", "--data", str(folders.data), "--run", str(folders.run), *more]
 
@@ -171,3 +180,8 @@ def test_the_configuration_says_what_to_watch(begun: RunFolders, monkeypatch) ->
     result = CliRunner().invoke(app, ["watch", "--config", "mine.yaml"])
     assert "data corpus, run first" in result.output
     assert "1/3" in result.output
+    (home / "overlay.yaml").write_text("data: {name: corpus}\nrun: {name: first}\n")
+    assert CliRunner().invoke(app, ["watch", "--config", "overlay.yaml"]).output == result.output
+    (home / "wrong.yaml").write_text("run: {nam: first}\n")
+    told = CliRunner().invoke(app, ["watch", "--config", "wrong.yaml"]).exception
+    assert "nam: no such setting; did you mean name?" in str(told)

@@ -26,13 +26,17 @@ def load_config(values: Mapping[str, Any]) -> Config:
     Raises ``ConfigError`` with one line for each fault: key, value, what is allowed, and for an
     unknown key the nearest valid one.
     """
+    return parse_settings(Config, as_json(values))
+
+
+def as_json(values: Any) -> str:
+    """What YAML holds, as JSON. Raises ``ConfigError`` if it is more than a tree of settings."""
     try:
-        text = json.dumps(values, default=str)
+        return json.dumps(values, default=str)
     except (TypeError, ValueError) as error:  # keys such as dates; an anchor inside itself
         raise ConfigError(
             f"the configuration is no plain tree of settings ({error}); write it as one."
         ) from error
-    return parse_settings(Config, text)
 
 
 def read_config(path: Path) -> Config:

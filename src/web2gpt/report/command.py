@@ -71,7 +71,7 @@ def watch(
     ] = None,
     run: Annotated[Path | None, typer.Option(help="folder of the run; none: by --config")] = None,
     config: Annotated[
-        Path, typer.Option(help="configuration whose data.name and run.name are watched")
+        Path, typer.Option(help="configuration, or overlay, that names data and run")
     ] = Path("config.yaml"),
     interval: Annotated[float, typer.Option(min=0.1, help="seconds between two looks")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="look once and end")] = False,
@@ -84,14 +84,13 @@ def watch(
 
     Example: web2gpt watch --data results/data/demo --run results/runs/demo
     """
-    from web2gpt.config.load import read_config
     from web2gpt.report import watch as watching
     from web2gpt.report.progress import look
+    from web2gpt.report.settings import folders_named
 
     if data is None or run is None:
-        settings = read_config(config)
-        data = data or Path("results/data", settings.data.name)
-        run = run or Path("results/runs", settings.run.name)
+        named_data, named_run = folders_named(config)
+        data, run = data or named_data, run or named_run
     if not data.is_dir() and not run.is_dir():
         raise InputError(
             f"{data}, {run}: no such folders; start the run, or name those of one that has begun."

@@ -14,6 +14,11 @@ from pathlib import Path
 from statistics import median
 
 from web2gpt.config.length import Length
+from web2gpt.config.load import parse_settings
+from web2gpt.config.root import Config
+from web2gpt.config.train_stage import TrainStage
+from web2gpt.errors import ConfigError
+from web2gpt.io.atomic import read_json
 from web2gpt.io.lease import TIMEOUT
 from web2gpt.io.statistics import Statistics
 from web2gpt.report.benchmarks import RULES
@@ -165,9 +170,13 @@ def _number(text: str) -> int:
 
 
 def _steps(run: Path) -> int | None:
-    """Steps of the whole training, by the configuration."""
-    config = parse_config(Missing().text(run / "config.yaml", "config.yaml"))
-    return Length.of(config.train, config.model.n_positions).steps if config else None
+    """Steps of the whole training: by the job that is under way, else by the configuration."""
+    try:
+        job = read_json(run / "work" / "train" / "run.json")
+        settings: TrainStage | Config | None = parse_settings(TrainStage, job["stage"])
+    except (*UNREADABLE, ConfigError):
+        settings = parse_config(Missing().text(run / "config.yaml", "config.yaml"))
+    return Length.of(settings.train, settings.model.n_positions).steps if settings else None
 
 
 def _training_left(run: Path, steps: int | None) -> float | None:

@@ -1,13 +1,16 @@
-"""The configuration that a run left, and what in it is not the default."""
+"""The configuration of a run: its folders, and what in it is not the default."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 from pydantic import ValidationError
 
+from web2gpt.config.load import as_json, parse_settings, read_yaml
 from web2gpt.config.root import Config
+from web2gpt.config.sources import Data, Run
 from web2gpt.report.files import flatten
 
 
@@ -40,3 +43,12 @@ def changes_of(text: str) -> tuple[Change, ...]:
         for key, value in given.items()
         if value != default.get(key)
     )
+
+
+def folders_named(file: Path) -> tuple[Path, Path]:
+    """Where the corpus and the run lie that a configuration names, or an overlay, which need not be
+    a whole one. Raises ``ConfigError`` if it cannot be read."""
+    values = read_yaml(file)
+    data, run = (as_json(values.get(name) or {}) for name in ("data", "run"))
+    corpus, training = parse_settings(Data, data), parse_settings(Run, run)
+    return Path("results/data", corpus.name), Path("results/runs", training.name)
