@@ -99,12 +99,13 @@ def _both(curves: Sequence[Curve], read: Callable[[Curve], float]) -> tuple[Any,
 def show_comparison(one: Side, other: Side) -> None:
     """Print all that differs or can be set side by side."""
     parts: list[Any] = []
-    for title, rows in (
-        ("settings that differ", differing_settings(one, other)),
-        ("funnel", funnels(one, other)),
-        ("training", losses(one, other)),
+    for title, rows, figure in (
+        ("settings that differ", differing_settings(one, other), _figure),
+        ("funnel", funnels(one, other), _figure),
+        ("training", losses(one, other), _measured),
     ):
-        parts += [_table(title, rows, one, other), Text("")]
+        shown = [(name, figure(first), figure(second)) for name, first, second in rows]
+        parts += [_table(title, shown, one, other), Text("")]
     console = Console()
     parts.append(_curves(one, other, min(WIDTH, max(20, console.width // 2 - 14))))
     console.print(Group(*parts))
@@ -151,10 +152,17 @@ def _table(title: str, rows: Rows, one: Side, other: Side) -> Table:
     for side in (one, other):
         table.add_column(Text(side.name), justify="right", overflow="fold")
     for name, first, second in rows:
-        table.add_row(Text(name), Text(_figure(first)), Text(_figure(second)))
+        table.add_row(Text(name), Text(first), Text(second))
     if not rows:
         table.add_row("none")
     return table
+
+
+def _measured(value: Any) -> str:
+    """A figure with as many decimals as its neighbours."""
+    if isinstance(value, float):
+        return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return _figure(value)
 
 
 def _figure(value: Any) -> str:
