@@ -57,3 +57,16 @@ def test_an_extension_changes_length_and_schedule_only(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="seed, optimizer changed"):
         check_origin(extends, changed)
     check_origin(Train(continue_from=str(path), continue_mode="branch"), changed)
+
+
+@pytest.mark.parametrize("mode", ["branch", "weights"])
+@pytest.mark.parametrize("name", ["n_layer", "n_head"])
+def test_a_model_of_other_sizes_takes_no_weights(tmp_path: Path, mode: str, name: str) -> None:
+    sizes = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16}
+    path = tmp_path / "step_00000004"
+    train = Train.model_validate({"continue_from": str(path), "continue_mode": mode})
+    for file, content in (("config.json", sizes), ("index.json", {"model": sizes})):
+        write_json(path / file, content)
+        check_origin(train, {"model": sizes})
+        with pytest.raises(ConfigError, match=rf"{name} = {sizes[name]}, .* set model.{name}: "):
+            check_origin(train, {"model": sizes | {name: 1}})

@@ -18,6 +18,7 @@ from web2gpt.config.training import Train
 from web2gpt.errors import ConfigError
 from web2gpt.io.atomic import read_json
 
+SIZES = ("n_layer", "n_embd", "n_head", "n_positions")
 MAY_CHANGE = frozenset({"steps", "schedule", "index", "start"})
 """What an extension may decide otherwise than the run that it extends."""
 
@@ -47,8 +48,12 @@ def origin(train: Train) -> Mapping[str, Any] | None:
 
 
 def check_origin(train: Train, decides: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` if an extension changes what an extension cannot."""
-    if train.continue_from is None or train.continue_mode != "extend":
+    """Raise ``ConfigError`` if an extension changes what an extension cannot, or if a model of
+    other sizes is to take the weights: not every such one has tensors of other shapes."""
+    if train.continue_from is None:
+        return
+    _check_sizes(Path(train.continue_from), decides.get("model", {}))
+    if train.continue_mode != "extend":
         return
     record = Path(train.continue_from).resolve().parent / RECORD
     if not record.is_file():
@@ -67,6 +72,21 @@ def check_origin(train: Train, decides: Mapping[str, Any]) -> None:
             f"train.continue_mode: extend, but not the same run: {', '.join(changed)} changed; set "
             "them back, or train.continue_mode: branch"
         )
+
+
+def _check_sizes(folder: Path, model: Mapping[str, Any]) -> None:
+    """Compare with a checkpoint's index.json or a Hugging Face config.json: names are the same."""
+    checkpoint = folder / "index.json"
+    if checkpoint.is_file():
+        stated = read_json(checkpoint).get("model", {})
+    else:
+        stated = read_json(folder / "config.json")
+    for name in SIZES:
+        if name in stated and name in model and stated[name] != model[name]:
+            raise ConfigError(
+                f"train.continue_from: {folder} has {name} = {stated[name]}, and model.{name} = "
+                f"{model[name]}; set model.{name}: {stated[name]}"
+            )
 
 
 def _digest(folder: Path) -> str:
