@@ -135,7 +135,7 @@ def test_merged_weights_are_those_of_a_plain_loop(
     path, _ = newest_checkpoint(tmp_path)
     assert path is not None
     with JoinedCheckpoint(path) as checkpoint:
-        for name, wanted in truth(sgd=True)["weights"].items():
+        for name, wanted in truth(cell.batch, sgd=True)["weights"].items():
             apart = (checkpoint.whole("weight", name) - wanted).abs().max().item()
             assert apart <= WEIGHTS, f"{name}: {apart}"
 
