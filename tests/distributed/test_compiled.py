@@ -73,8 +73,9 @@ def test_dropout_is_the_same_again_and_when_recomputed(worlds: Worlds, tensor: i
 
 def _compare(results: list[dict[str, Any]], bound: float = RELATIVE) -> None:
     truth = train_plainly()
+    graphs = [result.pop("graphs") for result in results]  # the loss has its own, where it is
+    assert min(graphs) > 0 and max(graphs) <= GRAPHS, "one compiled block serves all"
     assert all(result == results[0] for result in results), "ranks tell different stories"
     assert results[0]["faults"] == [], "copies differ"
-    assert 0 < results[0]["graphs"] <= GRAPHS, "one compiled block serves all"
     for key in KEYS:
         assert results[0][key] == pytest.approx(truth[key], rel=bound), key
