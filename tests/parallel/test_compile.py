@@ -36,5 +36,7 @@ def test_a_compiler_that_fails_is_found_out_before_training(
 
     monkeypatch.setattr(compiling, "BACKEND", broken)
     assert "torch.compile fails here" in failure(CPU)
+    with pytest.raises(ConfigError, match=r"compile: on, but .*fails here.*set it to auto or off"):
+        decide("on", CPU)
     monkeypatch.setattr(compiling, "BACKEND", "eager")
     assert failure(CPU) == ""

@@ -43,16 +43,15 @@ class Decision:
 def decide(wanted: Wanted, device: torch.device) -> Decision:
     """``auto``: on a GPU on which it can be done, tried on a small function. Collective.
 
-    Raises ``ConfigError`` if it is ``on``, and something is missing.
+    Raises ``ConfigError`` if it is ``on``, and cannot be done.
     """
     if wanted == "off" or (wanted == "auto" and device.type != "cuda"):
         return Decision(on=False)
-    lack = missing(device)
+    lack = missing(device) or failure(device)
     if wanted == "on":
         if lack:
             raise ConfigError(f"train.compile: on, but {lack}; set it to auto or off")
         return Decision(on=True, note=COMPILING)
-    lack = lack or failure(device)
     everyone = torch.tensor(int(not lack), device=device)
     dist.all_reduce(everyone, op=dist.ReduceOp.MIN)  # ranks compute alike, or copies drift apart
     if everyone:
