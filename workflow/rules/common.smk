@@ -1,5 +1,4 @@
 # What the rules share: the validated configuration, and the names that follow from it.
-import fcntl
 import json
 import shlex
 import sys
@@ -15,7 +14,7 @@ from web2gpt.config.overrides import with_types
 from web2gpt.config.ranges import in_ranges
 from web2gpt.config.root import Config
 from web2gpt.config.versions import VERSIONS
-from web2gpt.errors import ConfigError, of_the_system
+from web2gpt.errors import ConfigError
 
 ENVIRONMENT = "../../envs/web2gpt.yaml"
 
@@ -308,52 +307,6 @@ def launch(cfg):
     )
 
 
-def refuse_default_profile():
-    """Stop before one machine's threads and memory are asked of a cluster.
-
-    --profile does not replace workflow/profiles/default: its settings win, key by key.
-    """
-    if workflow.local_exec:
-        return
-    here = Path(workflow.basedir, "profiles/default/profile.yaml")
-    threads = workflow.resource_settings.overwrite_threads
-    given = {rule: getattr(count, "value", count) for rule, count in threads.items()}
-    if given == read_yaml(here)["set-threads"]:
-        stop(
-            "these are workflow/profiles/default's threads and memory, under a cluster's executor:"
-            " choose a profile with --workflow-profile workflow/profiles/slurm, not --profile"
-        )
-
-
 def use_own_environment():
     """Let the rules' commands find the installation that runs Snakemake, activated or not."""
     shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
-
-
-# One workflow at a time
-
-HELD = []
-
-
-def hold(*folders):
-    """Refuse a second workflow on the folders that this one's jobs write to, while it lives.
-
-    Snakemake's own lock outlives a SIGKILL; the kernel's goes with the process.
-    """
-    written = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
-    for folder in folders:
-        if not any(file.startswith(f"{folder}/") for file in written):
-            continue
-        path = Path(folder, "work/workflow.lock")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = path.open("a")
-        except OSError as error:
-            stop(f"{folder}: results cannot be written there; {of_the_system(error) or error}")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stop(f"{folder}: another Snakemake is at work here; wait until it ends, or stop it.")
-        except OSError:  # a file system without locks: jobs are kept apart by their leases alone
-            continue
-        HELD.append(lock)
