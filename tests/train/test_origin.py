@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from web2gpt.config.training import Train
+from web2gpt.config.training import Model, Train
 from web2gpt.errors import ConfigError
 from web2gpt.io.atomic import write_json
 from web2gpt.train.origin import check_origin, origin
@@ -60,13 +60,19 @@ def test_an_extension_changes_length_and_schedule_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["branch", "weights"])
-@pytest.mark.parametrize("name", ["n_layer", "n_head"])
-def test_a_model_of_other_sizes_takes_no_weights(tmp_path: Path, mode: str, name: str) -> None:
-    sizes = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16}
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("n_layer", 1), ("n_head", 1), ("activation_function", "gelu"), ("layer_norm_epsilon", 1e-6)],
+)
+def test_another_model_takes_no_weights(
+    tmp_path: Path, mode: str, name: str, other: float | str
+) -> None:
+    model = Model(n_layer=2, n_embd=32, n_head=4, n_positions=16).model_dump()
     path = tmp_path / "step_00000004"
     train = Train.model_validate({"continue_from": str(path), "continue_mode": mode})
-    for file, content in (("config.json", sizes), ("index.json", {"model": sizes})):
+    stated = model | {"activation_function": "gelu_fast", "vocab_size": 11}  # one of its names
+    for file, content in (("config.json", stated), ("index.json", {"model": model})):
         write_json(path / file, content)
-        check_origin(train, {"model": sizes})
-        with pytest.raises(ConfigError, match=rf"{name} = {sizes[name]}, .* set model.{name}: "):
-            check_origin(train, {"model": sizes | {name: 1}})
+        check_origin(train, {"model": model})
+        with pytest.raises(ConfigError, match=rf"{name} = {model[name]}, .* set model.{name}: "):
+            check_origin(train, {"model": model | {name: other}})

@@ -22,7 +22,7 @@ from torch import Tensor
 from web2gpt.parallel.communication import TensorGroup, all_max, all_sum
 
 EAGER_BLOCK = 1 << 24  # logits at a time: 64 MB of float32 for each intermediate result
-RUN = 128  # logits; what the padded vocabulary is a multiple of
+RUN = 128  # logits; fewer, and slower, where model.vocab_multiple is less
 LOWEST = torch.finfo(torch.float32).min
 # 256 MB in 16 bits: enough to fill a GPU, and Triton copies one block to choose its settings by.
 COMPILED_BLOCK = 1 << 27

@@ -7,6 +7,8 @@ for:
   50 s, and a run killed meanwhile leaves a lock that all later ones wait for;
 - no import of its Muon optimizer as it stands: it would set up torch.compile, for 4 to 6 s of CPU
   time a rank at each start, for an optimizer that is not used here;
+- torch's linear layer back in its place, where ZeRO 3 leaves its own, and no last layout's groups,
+  so that engines of several layouts can be built in one process;
 - own bounds of the pipeline's stages: it can only divide by counts;
 - a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
   where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
@@ -33,6 +35,7 @@ from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
 from deepspeed.utils import groups
 from torch import Tensor
 
+TORCH_LINEAR = torch.nn.functional.linear  # taken before any engine is built
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 ZERO_OPTIMIZERS = (DeepSpeedZeroOptimizer, DeepSpeedZeroOptimizer_Stage3, BF16_Optimizer)
@@ -49,16 +52,13 @@ def import_muon_uncompiled() -> None:
         importlib.import_module("deepspeed.runtime.zero.muon.muon_optimizer")
 
 
-_linear = torch.nn.functional.linear
-
-
 def forget_last_layout() -> None:
     """Let another engine, of another layout, be built in this process.
 
     ZeRO 3 leaves its own linear layer in torch's place, which rounds otherwise.
     """
     groups.mpu = None
-    torch.nn.functional.linear = _linear
+    torch.nn.functional.linear = TORCH_LINEAR
 
 
 class StagedPipeline(PipelineModule):  # type: ignore[misc]  # DeepSpeed has no types

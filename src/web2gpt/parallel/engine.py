@@ -80,7 +80,7 @@ class Engine:
     """
 
     def __init__(self, setup: Setup, whole: WholeTensor):
-        check_device(setup)
+        check_device(setup.train.precision, setup.device)
         self.setup = setup
         self.grid = Grid.of(setup.layout)
         self.tensors: Mapping[str, LocalTensor] = {}
@@ -280,18 +280,18 @@ class Engine:
         clip_gradients(parameters, self._norm, self.setup.optimizer.grad_clip)
 
 
-def check_device(setup: Setup) -> None:
-    """Raise ``ConfigError`` if the device cannot compute in the precision asked for."""
+def check_device(precision: str, device: torch.device) -> None:
+    """Raise ``ConfigError`` if the device, the current one, cannot compute in this precision."""
     accelerator = get_accelerator()
     supported = {
-        "fp32": True,
-        "bf16": accelerator.is_bf16_supported(),
-        "fp16": accelerator.is_fp16_supported(),
+        "fp32": lambda: True,
+        "bf16": accelerator.is_bf16_supported,
+        "fp16": accelerator.is_fp16_supported,
     }
-    if not supported[setup.train.precision]:
+    if not supported[precision]():
+        other = next(name for name in ("bf16", "fp32") if name != precision and supported[name]())
         raise ConfigError(
-            f"train.precision: {setup.train.precision} is not supported by this "
-            f"{setup.device.type}; {'bf16' if supported['bf16'] else 'fp32'} is"
+            f"train.precision: {precision} is not supported by this {device.type}; {other} is"
         )
 
 

@@ -40,19 +40,24 @@ def meeting_by_address(address: str, rank: int, size: int) -> Store:
     return TCPStore(host, int(port), size, is_master=rank == 0, timeout=TIMEOUT)
 
 
-def join(store: Store, rank: int, size: int, *, threads: int) -> torch.device:
-    """Become ``rank`` of ``size``. Gives the device to compute on.
+def own_device() -> torch.device:
+    """This rank's device, torch's current one from now on. It was chosen when DeepSpeed was
+    imported, by ``DS_ACCELERATOR``: the CPU, or the GPU numbered ``LOCAL_RANK``."""
+    if os.environ.get("DS_ACCELERATOR") == "cpu":
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    return device
 
-    It was chosen when DeepSpeed was imported, by ``DS_ACCELERATOR``: the CPU, which talks over
-    gloo, or the GPU numbered ``LOCAL_RANK``, over NCCL.
-    """
+
+def join(store: Store, rank: int, size: int, *, threads: int) -> torch.device:
+    """Become ``rank`` of ``size``. Gives the device to compute on: CPUs talk over gloo, GPUs over
+    NCCL."""
     torch.set_num_threads(threads)
     forbid_compilation()
     import_muon_uncompiled()
-    on_gpu = os.environ.get("DS_ACCELERATOR") != "cpu"
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
-    if on_gpu:
-        torch.cuda.set_device(device)
+    device = own_device()
+    on_gpu = device.type == "cuda"
     dist.init_process_group(
         "nccl" if on_gpu else "gloo",
         store=store,

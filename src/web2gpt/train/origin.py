@@ -18,7 +18,9 @@ from web2gpt.config.training import Train
 from web2gpt.errors import ConfigError
 from web2gpt.io.atomic import read_json
 
-SIZES = ("n_layer", "n_embd", "n_head", "n_positions")
+ARCHITECTURE = (
+    "n_layer", "n_embd", "n_head", "n_positions", "activation_function", "layer_norm_epsilon",
+)  # fmt: skip
 MAY_CHANGE = frozenset({"steps", "schedule", "index", "start"})
 """What an extension may decide otherwise than the run that it extends."""
 
@@ -48,11 +50,11 @@ def origin(train: Train) -> Mapping[str, Any] | None:
 
 
 def check_origin(train: Train, decides: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` if an extension changes what an extension cannot, or if a model of
-    other sizes is to take the weights: not every such one has tensors of other shapes."""
+    """Raise ``ConfigError`` if an extension changes what an extension cannot, or if another
+    model is to take the weights: not every such one has tensors of other shapes."""
     if train.continue_from is None:
         return
-    _check_sizes(Path(train.continue_from), decides.get("model", {}))
+    _check_model(Path(train.continue_from), decides.get("model", {}))
     if train.continue_mode != "extend":
         return
     record = Path(train.continue_from).resolve().parent / RECORD
@@ -74,14 +76,16 @@ def check_origin(train: Train, decides: Mapping[str, Any]) -> None:
         )
 
 
-def _check_sizes(folder: Path, model: Mapping[str, Any]) -> None:
-    """Compare with a checkpoint's index.json or a Hugging Face config.json: names are the same."""
+def _check_model(folder: Path, model: Mapping[str, Any]) -> None:
+    """Compare with what a checkpoint's index.json or a Hugging Face config.json states."""
     checkpoint = folder / "index.json"
     if checkpoint.is_file():
         stated = read_json(checkpoint).get("model", {})
     else:
-        stated = read_json(folder / "config.json")
-    for name in SIZES:
+        from web2gpt.checkpoint.huggingface import Stated  # torch takes seconds to load
+
+        stated = Stated.read(folder).model.model_dump()
+    for name in ARCHITECTURE:
         if name in stated and name in model and stated[name] != model[name]:
             raise ConfigError(
                 f"train.continue_from: {folder} has {name} = {stated[name]}, and model.{name} = "

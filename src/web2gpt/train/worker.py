@@ -44,17 +44,13 @@ def main() -> None:
 def run(job: Job, rank: int, request: Request) -> bool:
     """Join the others and train."""
     warnings.filterwarnings("ignore", message=".*(autograd kernel was not registered|deprecated).*")
-    import torch
-
-    from web2gpt.parallel.engine import Setup, check_device
-    from web2gpt.parallel.processes import join, meeting_by_address, meeting_by_file
+    from web2gpt.parallel.engine import check_device
+    from web2gpt.parallel.processes import join, meeting_by_address, meeting_by_file, own_device
     from web2gpt.train.pulse import Heart, Pulse
     from web2gpt.train.trainer import train
 
-    stage, kind = job.stage, torch.device(job.device)
-    check_device(
-        Setup(stage.model, job.vocab_size, stage.parallel, stage.optimizer, stage.train, kind)
-    )
+    stage = job.stage
+    check_device(stage.train.precision, own_device())
     size, address = int(os.environ["WORLD_SIZE"]), os.environ["WEB2GPT_MEETING"]
     if address:
         store = meeting_by_address(address, rank, size)
