@@ -70,7 +70,9 @@ class Sample(Settings):
     top_k: int = Field(50, ge=0, description="draw from the k likeliest; 0: all")
     top_p: Real = Field(0.95, gt=0, le=1, description="draw from the least set of this probability")
     stop: tuple[str, ...] = Field((), description="texts that end a sample; it is cut before them")
-    batch_size: int = Field(8, ge=1, description="texts drawn at once; does not change them")
+    batch_size: int = Field(
+        8, ge=1, description="texts drawn at once; does not change them (fp32, on a CPU)"
+    )
     device: Literal["auto", "cuda", "cpu"] = Field(
         "auto", description="auto: a GPU if there is one"
     )

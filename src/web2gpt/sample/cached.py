@@ -32,8 +32,8 @@ class CachedGPT2:
             device=self.device, dtype=model.embedding.wte.weight.dtype,
         )  # fmt: skip
         self._logits = projection(model)
-        graphs = self.device.type == "cuda"
-        self._next = StepGraphs(self._step, slots, self.window) if graphs else self._step
+        on_gpu = self.device.type == "cuda"
+        self._graphs = StepGraphs(slots, self.window) if on_gpu else None
 
     def prefill(self, contexts: dict[int, list[int]]) -> None:
         """Put contexts (none empty, none longer than the window) into slots, from position 0."""
@@ -54,7 +54,9 @@ class CachedGPT2:
         """Logits (B, V), float32, after one more token in each of the first B slots, at the
         position given for it. On a GPU they stand until the next step."""
         new, places = (torch.tensor(given, device=self.device) for given in (tokens, positions))
-        return self._next(new, places, max(positions) + 1)
+        if self._graphs is not None:
+            return self._graphs.run(self._step, new, places, max(positions) + 1)
+        return self._step(new, places, max(positions) + 1)
 
     def _step(self, tokens: Tensor, places: Tensor, seen: int) -> Tensor:
         kept = self.cache[:, :, : len(tokens)]

@@ -85,7 +85,7 @@ class Sampler:
     def _run(self, texts: Iterable[_Text]) -> Iterator[tuple[int, Sampled]]:
         waiting = deque(texts)
         slots = min(self.settings.batch_size, len(waiting))
-        cached, self._spare = self._room(slots), None
+        cached = self._room(slots)
         active = [waiting.popleft() for _ in range(slots)]
         while active:
             self._advance(cached, active)
@@ -105,8 +105,10 @@ class Sampler:
 
     def _room(self, slots: int) -> CachedGPT2:
         """A cache for as many texts: the last run's, if it is one, with the graphs made for it."""
-        if self._spare is not None and self._spare.slots == slots:
-            return self._spare
+        spare, self._spare = self._spare, None
+        if spare is not None and spare.slots == slots:
+            return spare
+        del spare  # not two at a time
         return CachedGPT2(self._model, self._sizes, slots)
 
     def _texts(self, prompts: list[str]) -> Iterator[_Text]:

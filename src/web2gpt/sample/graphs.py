@@ -28,37 +28,38 @@ class _Captured:
 
 
 class StepGraphs:
-    """``step`` by graphs, for up to ``slots`` texts and ``window`` positions. The logits that it
-    gives stand until the next step."""
+    """Graphs of one step, for up to ``slots`` texts and ``window`` positions."""
 
-    def __init__(self, step: Step, slots: int, window: int):
-        self._step, self._slots, self._window = step, slots, window
+    def __init__(self, slots: int, window: int):
+        self._slots, self._window = slots, window
         self._captured: dict[tuple[int, int], _Captured] = {}
+        self._stream: torch.cuda.Stream | None = None
 
-    def __call__(self, tokens: Tensor, places: Tensor, seen: int) -> Tensor:
+    def run(self, step: Step, tokens: Tensor, places: Tensor, seen: int) -> Tensor:
+        """``step``, the same one at each call. Its logits stand until the next call."""
         rows = min(_power_of_two(len(tokens)), self._slots)
         seen = min(_power_of_two(max(seen, SHORTEST)), self._window)
         captured = self._captured.get((rows, seen))
         if captured is None:
-            captured = self._captured[rows, seen] = self._capture(tokens, places, rows, seen)
+            padded, at = (F.pad(given, (0, rows - len(given))) for given in (tokens, places))
+            captured = self._captured[rows, seen] = self._capture(step, padded, at, seen)
         captured.tokens[: len(tokens)] = tokens
         captured.places[: len(places)] = places
         captured.graph.replay()
         return captured.logits[: len(tokens)]
 
-    def _capture(self, tokens: Tensor, places: Tensor, rows: int, seen: int) -> _Captured:
+    def _capture(self, step: Step, tokens: Tensor, places: Tensor, seen: int) -> _Captured:
         """The step is first run as it is, on a stream of its own, as torch asks for."""
-        spare = (0, rows - len(tokens))
-        tokens, places = (F.pad(given, spare) for given in (tokens, places))
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch's
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch's
         current = torch.cuda.current_stream()
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream):
-            self._step(tokens, places, seen)
-        current.wait_stream(stream)
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            step(tokens, places, seen)
+        current.wait_stream(self._stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            logits = self._step(tokens, places, seen)
+            logits = step(tokens, places, seen)
         return _Captured(graph, tokens, places, logits)
 
 
