@@ -220,7 +220,7 @@ def test_embeddings_of_other_forms_are_refused(
     whole = {"position_embeddings.weight": (16, 32), "word_embeddings.weight": (264, 32)}
     model = {name: torch.zeros(size) for name, size in (whole | {key: shape}).items()}
     torch.save({"model": {"language_model": {"embedding": model}}}, path)
-    with pytest.raises(InputError, match="take a model whose is one"):
+    with pytest.raises(InputError, match="no embedding's; take another model"):
         imported(source, tokenizer)
 
 

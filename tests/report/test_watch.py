@@ -184,4 +184,4 @@ def test_the_configuration_says_what_to_watch(begun: RunFolders, monkeypatch) ->
     assert CliRunner().invoke(app, ["watch", "--config", "overlay.yaml"]).output == result.output
     (home / "wrong.yaml").write_text("run: {nam: first}\n")
     told = CliRunner().invoke(app, ["watch", "--config", "wrong.yaml"]).exception
-    assert "nam: no such setting; did you mean name?" in str(told)
+    assert "run.nam: no such setting; did you mean name?" in str(told)

@@ -210,7 +210,8 @@ def _embedding_shape(shards: Shards, name: str) -> tuple[int, int]:
     piece = next(iter(ranks.values()))[0]
     if len(piece.shape) != 2:
         raise InputError(
-            f"{piece.origin}: {name} has shape {piece.shape}; take a model whose is one."
+            f"{piece.origin}: {name} has shape {piece.shape}, which is no embedding's; "
+            "take another model."
         )
     return piece.shape[0], piece.shape[1]
 

@@ -181,13 +181,15 @@ def _require_cover(name: str, entry: TensorEntry, where: Path) -> None:
     for start, length in sorted(covered):
         if length and start != end:
             raise InputError(
-                f"{where}: slices of {name} overlap or leave a gap at {end:,}; take another one."
+                f"{where}: slices of {name} overlap or leave a gap at {end:,}; take another "
+                "checkpoint."
             )
         end += length
     dim = next((part.dim for part in entry.parts if part.dim is not None), 0)
     if end != entry.shape[dim]:
         raise InputError(
-            f"{where}: slices of {name} cover {end:,} of {entry.shape[dim]:,}; take another."
+            f"{where}: slices of {name} cover {end:,} of {entry.shape[dim]:,}; take another "
+            "checkpoint."
         )
 
 

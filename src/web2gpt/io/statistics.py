@@ -130,12 +130,15 @@ def check_something_left(total: Statistics) -> None:
     """
     if total.out or not (total.read or total.stage in ("urls", "merge")):
         return
+    if not total.read:
+        raise InputError(
+            f"{total.stage}: no {total.unit} came in, so there is nothing to train on. See stats/ "
+            "of the stages before it for where they were lost; mend the input, or their settings."
+        )
     lost = total.dropped + total.errors
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.most_common(3))
-    found = f"nothing is left of {total.read:,} {total.unit} ({reasons})"
-    if not total.read:
-        found = f"no {total.unit} came in"
     raise InputError(
-        f"{total.stage}: {found}, so there is nothing to train on. See rejected/{total.stage}/ for "
-        f"each with its reason; mend the input, or the settings of {total.stage}."
+        f"{total.stage}: nothing is left of {total.read:,} {total.unit} ({reasons}), so there is "
+        f"nothing to train on. See rejected/{total.stage}/ for each with its reason; mend the "
+        f"input, or the settings of {total.stage}."
     )
