@@ -19,6 +19,11 @@ QUICKLY = (  # a small cluster answers at once; the profile's intervals are for 
 )
 
 
+def number(job: str) -> int:
+    """Of a job, or of the array whose task it is (``10_2``): later ones have larger numbers."""
+    return int(job.partition("_")[0])
+
+
 class OnSlurm(Project):
     """``Project`` under ``--workflow-profile workflow/profiles/slurm``, on the tests' cluster."""
 
