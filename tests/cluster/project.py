@@ -19,7 +19,7 @@ QUICKLY = (  # a small cluster answers at once; the profile's intervals are for 
 )
 
 
-def number(job: str) -> int:
+def job_number(job: str) -> int:
     """Of a job, or of the array whose task it is (``10_2``): later ones have larger numbers."""
     return int(job.partition("_")[0])
 

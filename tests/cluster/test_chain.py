@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cluster.project import OnSlurm, number
+from tests.cluster.project import OnSlurm, job_number
 from tests.cluster.slurm import Cluster
 from tests.workflow.project import REPOSITORY, Project
 
@@ -127,6 +127,6 @@ def losses(project: Project, run: str) -> list[Any]:
 def nodes_of_training(project: OnSlurm) -> set[str]:
     """The nodes of the last job of training."""
     jobs = [job for job in project.cluster.jobs("all") if "rule_train" in job[3]]
-    last = max(jobs, key=lambda job: number(job[0]))
+    last = max(jobs, key=lambda job: job_number(job[0]))
     assert last[1] == "COMPLETED", jobs
     return set(project.cluster.ask("scontrol", "show", "hostnames", last[2]).split())

@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from tests.cluster.project import OnSlurm, number
+from tests.cluster.project import OnSlurm, job_number
 from tests.cluster.test_chain import assert_trained_alike
 from tests.workflow.project import Project
 
@@ -98,7 +98,7 @@ def test_a_job_over_its_time_is_tried_again_with_more(prepared: OnSlurm, local: 
         cluster.wait_for(lambda: cluster.state_of(first) == "TIMEOUT", "the time limit", 300)
     prepared.ended(workflow)
     jobs = [job for job in cluster.jobs("all") if "clean_shard" in job[3]]
-    second = max((job[0] for job in jobs), key=number)
+    second = max((job[0] for job in jobs), key=job_number)
     assert "TimeLimit=00:02:00" in cluster.ask("scontrol", "show", "job", second)
     assert prepared.bytes_of(shard) == local.bytes_of(shard)
 
@@ -113,8 +113,8 @@ def test_snakemake_killed_and_started_again_while_its_job_trains(
     assert cluster.state_of(first) == "RUNNING"
     again = prepared.start("train")
     prepared.ended(again)
-    numbers = [number(job[0]) for job in cluster.jobs("all") if "rule_train" in job[3]]
-    assert max(numbers) > number(first), "the restarted workflow submitted no job of its own"
+    numbers = [job_number(job[0]) for job in cluster.jobs("all") if "rule_train" in job[3]]
+    assert max(numbers) > job_number(first), "the restarted workflow submitted no job of its own"
     assert_trained_alike(prepared, local, "small")
 
 
