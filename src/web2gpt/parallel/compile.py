@@ -63,7 +63,7 @@ def failure(device: torch.device) -> str:
     """Why a small function cannot be compiled and run; empty if it can."""
     try:
         _compiled(lambda x: x.exp() + 1)(torch.zeros(64, device=device))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason that the user is told
+    except Exception as error:  # noqa: BLE001 - whatever it is, the user is told
         reason = str(error).strip() or type(error).__name__
         return f"torch.compile fails here: {reason.splitlines()[0][:200]}"
     return ""
