@@ -8,15 +8,21 @@ Under sequence parallelism (Korthikanti et al. 2022) a rank holds only its posit
 activation there: a split region is entered by gathering positions and left by scattering the sums.
 What a parameter outside of split regions gets from each rank's positions is then summed over ranks.
 
-torch.compile does not look into the three operations between ranks: compiled code calls them by
-name, as operators of this package, and finds the group by its name.
+A linear layer at the border of a split region is one operation with its communication: what is
+summed is what its product has just written, without a copy; and in the backward pass the sum of the
+input's gradient is on its way while the weight's is computed.
+
+torch.compile does not look into what ranks say: compiled code calls it by name, as operators of
+this package, and finds the group by its name.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.distributed as dist
+import torch.nn.functional as F
 from torch import Tensor
 
 # torch 2.13 renamed them.
@@ -29,7 +35,7 @@ class TensorGroup:
     """The ranks that share each layer; ``handle`` is None when there is only one.
 
     ``sequence``: outside of split regions each rank holds T / size positions of an activation.
-    ``name``: by which compiled code finds ``handle``; see ``name_of``.
+    ``name``: by which compiled code finds the group.
     """
 
     rank: int = 0
@@ -38,27 +44,37 @@ class TensorGroup:
     sequence: bool = False
     name: str = ""
 
-
-_handles: dict[str, Any] = {}
-
-
-def name_of(handle: Any) -> str:
-    """A process group's name, empty without one; operators find it by this from now on."""
-    if handle is None:
-        return ""
-    name = str(handle.group_name)
-    _handles[name] = handle
-    return name
+    @classmethod
+    def of(cls, handle: Any, rank: int, size: int, *, sequence: bool) -> Self:
+        """A group of this process; ``handle`` is None if it is alone in it."""
+        group = cls(rank, size, handle, sequence, str(handle.group_name) if handle else "")
+        _groups[group.name] = group
+        return group
 
 
-def enter_split(x: Tensor, group: TensorGroup) -> Tensor:
-    """Into a split region: identity forward; backward sums the ranks' gradients.
+_groups: dict[str, TensorGroup] = {}
 
-    Under sequence parallelism (B, T / t, C) -> (B, T, C); backward gives each rank its positions.
+
+def linear_in(x: Tensor, weight: Tensor, bias: Tensor | None, group: TensorGroup) -> Tensor:
+    """A linear layer into a split region: weight (out / t, in); backward sums the ranks' gradients
+    of ``x``.
+
+    (B, T, in) -> (B, T, out / t). Under sequence parallelism ``x`` is (B, T / t, in), and backward
+    gives each rank the gradient of its positions.
     """
     if group.size == 1:
-        return x
-    return _apply(_Gather if group.sequence else _Copy, x, group)
+        return F.linear(x, weight, bias)
+    return _apply(_LinearIn, group, x, weight, bias)
+
+
+def linear_out(x: Tensor, weight: Tensor, group: TensorGroup) -> Tensor:
+    """A linear layer out of a split region: weight (out, in / t); the sum of the ranks' products.
+
+    (B, T, in / t) -> (B, T, out), or (B, T / t, out) under sequence parallelism.
+    """
+    if group.size == 1:
+        return F.linear(x, weight)
+    return _apply(_LinearOut, group, x, weight)
 
 
 def leave_split(x: Tensor, group: TensorGroup) -> Tensor:
@@ -68,7 +84,7 @@ def leave_split(x: Tensor, group: TensorGroup) -> Tensor:
     """
     if group.size == 1:
         return x
-    return _apply(_Scatter if group.sequence else _Sum, x, group)
+    return _apply(_Scatter if group.sequence else _Sum, group, x)
 
 
 def share(parameter: Tensor, group: TensorGroup) -> Tensor:
@@ -77,7 +93,7 @@ def share(parameter: Tensor, group: TensorGroup) -> Tensor:
     Under sequence parallelism its gradient is summed over the ranks, each of which has that of its
     own positions; otherwise all have the same gradient, and there is nothing to do.
     """
-    return _apply(_Copy, parameter, group) if group.size > 1 and group.sequence else parameter
+    return _apply(_Copy, group, parameter) if group.size > 1 and group.sequence else parameter
 
 
 def own_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:
@@ -111,110 +127,208 @@ def all_max(x: Tensor, group: TensorGroup) -> Tensor:
     return x
 
 
+class _LinearIn(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        context: Any, group: TensorGroup, x: Tensor, weight: Tensor, bias: Tensor | None
+    ) -> Tensor:
+        context.group, context.has_bias = group, bias is not None
+        whole = _gather_positions(x, group) if group.sequence else x
+        context.save_for_backward(whole, weight)
+        return F.linear(whole, weight, bias)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        whole, weight = context.saved_tensors
+        of_x, of_weight = _call(_gradients_in, context.group, gradients[0], whole, weight)
+        of_bias = gradients[0].flatten(0, -2).sum(0) if context.has_bias else None
+        return None, of_x, of_weight, of_bias
+
+
+class _LinearOut(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, group: TensorGroup, x: Tensor, weight: Tensor) -> Tensor:
+        context.group = group
+        context.save_for_backward(x, weight)
+        result: Tensor = _call(_product_out, group, x, weight)
+        return result
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = context.saved_tensors
+        sequence = context.group.sequence
+        whole = _gather_positions(gradients[0], context.group) if sequence else gradients[0]
+        return None, whole @ weight, _gradient_of_weight(whole, x)
+
+
 class _Copy(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
+    def forward(context: Any, group: TensorGroup, x: Tensor) -> Tensor:
         context.group = group
         return x.view_as(x)
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _summed(gradients[0], context.group), None
+    def backward(context: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, _call(_sum, context.group, gradients[0])
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
-        return _summed(x, group)
+    def forward(context: Any, group: TensorGroup, x: Tensor) -> Tensor:
+        result: Tensor = _call(_sum, group, x)
+        return result
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return gradients[0], None
-
-
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
-        context.group = group
-        return _gather_positions(x, group)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _scatter_positions(gradients[0], context.group), None
+    def backward(context: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, gradients[0]
 
 
 class _Scatter(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Tensor, group: TensorGroup) -> Tensor:
+    def forward(context: Any, group: TensorGroup, x: Tensor) -> Tensor:
         context.group = group
-        return _scatter_positions(x, group)
+        result: Tensor = _call(_scatter, group, x)
+        return result
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _gather_positions(gradients[0], context.group), None
-
-
-def _summed(x: Tensor, group: TensorGroup) -> Tensor:
-    return _sum_operator(x, group.name) if torch.compiler.is_compiling() else _sum(x, group.handle)
+    def backward(context: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, _gather_positions(gradients[0], context.group)
 
 
 def _gather_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T / t, C) -> (B, T, C)
-    if torch.compiler.is_compiling():
-        parts = _gather_operator(x, group.name, group.size)
-    else:
-        parts = _gather(x, group.handle, group.size)
+    parts: Tensor = _call(_gather, group, x)
     return parts.transpose(0, 1).flatten(1, 2)
 
 
-def _scatter_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, T / t, C)
-    batch, positions, width = x.shape
-    own_share = positions // group.size
-    parts = x.reshape(batch, group.size, own_share, width).transpose(0, 1)  # (t, B, T / t, C)
-    if torch.compiler.is_compiling():
-        return _scatter_operator(parts, group.name)
-    return _scatter(parts, group.handle)
+def _gradient_of_weight(gradient: Tensor, x: Tensor) -> Tensor:
+    return gradient.flatten(0, -2).t() @ x.flatten(0, -2)
 
 
-def _sum(x: Tensor, handle: Any) -> Tensor:
+# What ranks say. Each is called as it stands, or, by compiled code, as an operator of its name.
+
+
+def _sum(x: Tensor, group: TensorGroup) -> Tensor:
     whole = x.contiguous().clone()
-    dist.all_reduce(whole, group=handle)
+    dist.all_reduce(whole, group=group.handle)
     return whole
 
 
-def _gather(x: Tensor, handle: Any, size: int) -> Tensor:  # (B, T / t, C) -> (t, B, T / t, C)
-    parts = x.new_empty(size, *x.shape)
-    _all_gather(parts.flatten(0, 1), x.contiguous(), group=handle)
+def _gather(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T / t, C) -> (t, B, T / t, C)
+    parts = x.new_empty(group.size, *x.shape)
+    _all_gather(parts.flatten(0, 1), x.contiguous(), group=group.handle)
     return parts
 
 
-def _scatter(parts: Tensor, handle: Any) -> Tensor:  # (t, B, T / t, C) -> (B, T / t, C)
-    parts = parts.contiguous()
-    own = torch.empty_like(parts[0])
-    _reduce_scatter(own, parts.flatten(0, 1), group=handle)
+def _scatter(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, T / t, C)
+    own, sending = _begin_scatter(x, group)
+    sending.wait()
     return own
 
 
-@torch.library.custom_op("web2gpt::sum_of_ranks", mutates_args=())
+def _begin_scatter(x: Tensor, group: TensorGroup) -> tuple[Tensor, Any]:
+    batch, positions, width = x.shape
+    parts = x.reshape(batch, group.size, positions // group.size, width).transpose(0, 1)
+    parts = parts.contiguous()  # (t, B, T / t, C)
+    own = torch.empty_like(parts[0])
+    return own, _reduce_scatter(own, parts.flatten(0, 1), group=group.handle, async_op=True)
+
+
+def _product_out(x: Tensor, weight: Tensor, group: TensorGroup) -> Tensor:
+    partial = x @ weight.t()  # (B, T, out)
+    if group.sequence:
+        return _scatter(partial, group)
+    dist.all_reduce(partial, group=group.handle)
+    return partial
+
+
+def _gradients_in(
+    gradient: Tensor, x: Tensor, weight: Tensor, group: TensorGroup
+) -> tuple[Tensor, Tensor]:
+    of_x = gradient @ weight  # (B, T, in), this rank's share of the sum
+    if group.sequence:
+        of_x, sending = _begin_scatter(of_x, group)
+    else:
+        sending = dist.all_reduce(of_x, group=group.handle, async_op=True)
+    of_weight = _gradient_of_weight(gradient, x)
+    sending.wait()
+    return of_x, of_weight
+
+
+@torch.library.custom_op("web2gpt::sum", mutates_args=())
 def _sum_operator(x: Tensor, group: str) -> Tensor:
-    return _sum(x, _handles[group])
+    return _sum(x, _groups[group])
 
 
-@torch.library.custom_op("web2gpt::gather_of_ranks", mutates_args=())
-def _gather_operator(x: Tensor, group: str, size: int) -> Tensor:
-    return _gather(x, _handles[group], size)
+@torch.library.custom_op("web2gpt::gather", mutates_args=())
+def _gather_operator(x: Tensor, group: str) -> Tensor:
+    return _gather(x, _groups[group])
 
 
-@torch.library.custom_op("web2gpt::scatter_to_ranks", mutates_args=())
-def _scatter_operator(parts: Tensor, group: str) -> Tensor:
-    return _scatter(parts, _handles[group])
+@torch.library.custom_op("web2gpt::scatter", mutates_args=())
+def _scatter_operator(x: Tensor, group: str) -> Tensor:
+    return _scatter(x, _groups[group])
+
+
+@torch.library.custom_op("web2gpt::product_out", mutates_args=())
+def _product_out_operator(x: Tensor, weight: Tensor, group: str) -> Tensor:
+    return _product_out(x, weight, _groups[group])
+
+
+@torch.library.custom_op("web2gpt::gradients_in", mutates_args=())
+def _gradients_in_operator(
+    gradient: Tensor, x: Tensor, weight: Tensor, group: str
+) -> tuple[Tensor, Tensor]:
+    return _gradients_in(gradient, x, weight, _groups[group])
 
 
 # What comes out of each, as the compiler needs to know it.
-_sum_operator.register_fake(lambda x, group: x.new_empty(x.shape))
-_gather_operator.register_fake(lambda x, group, size: x.new_empty(size, *x.shape))
-_scatter_operator.register_fake(lambda parts, group: parts.new_empty(parts.shape[1:]))
 
 
-def _apply(function: type[torch.autograd.Function], x: Tensor, group: TensorGroup) -> Tensor:
-    result: Tensor = function.apply(x, group)  # type: ignore[no-untyped-call]  # torch's
+@_sum_operator.register_fake
+def _(x: Tensor, group: str) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+@_gather_operator.register_fake
+def _(x: Tensor, group: str) -> Tensor:
+    return x.new_empty(_groups[group].size, *x.shape)
+
+
+@_scatter_operator.register_fake
+def _(x: Tensor, group: str) -> Tensor:
+    return _own(x, _groups[group])
+
+
+@_product_out_operator.register_fake
+def _(x: Tensor, weight: Tensor, group: str) -> Tensor:
+    return _own(x.new_empty(*x.shape[:-1], weight.size(0)), _groups[group])
+
+
+@_gradients_in_operator.register_fake
+def _(gradient: Tensor, x: Tensor, weight: Tensor, group: str) -> tuple[Tensor, Tensor]:
+    return _own(x, _groups[group]), weight.new_empty(weight.shape)
+
+
+def _own(x: Tensor, group: TensorGroup) -> Tensor:
+    batch, positions, width = x.shape
+    return x.new_empty(batch, positions // group.size if group.sequence else positions, width)
+
+
+_OPERATORS: dict[Callable[..., Any], Any] = {
+    _sum: _sum_operator,
+    _gather: _gather_operator,
+    _scatter: _scatter_operator,
+    _product_out: _product_out_operator,
+    _gradients_in: _gradients_in_operator,
+}
+
+
+def _call(function: Callable[..., Any], group: TensorGroup, *tensors: Tensor) -> Any:
+    if torch.compiler.is_compiling():
+        return _OPERATORS[function](*tensors, group.name)
+    return function(*tensors, group)
+
+
+def _apply(function: type[torch.autograd.Function], group: TensorGroup, *inputs: Any) -> Tensor:
+    result: Tensor = function.apply(group, *inputs)  # type: ignore[no-untyped-call]  # torch's
     return result

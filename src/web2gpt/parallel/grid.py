@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from web2gpt.config.training import Parallel
-from web2gpt.parallel.communication import TensorGroup, name_of
+from web2gpt.parallel.communication import TensorGroup
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,11 @@ class Grid:
             rank,
             pipeline_rank,
             data_rank,
-            TensorGroup(
+            TensorGroup.of(
+                sharers,
                 tensor_rank,
                 layout.tensor,
-                sharers,
-                layout.sequence and layout.tensor > 1,
-                name_of(sharers),
+                sequence=layout.sequence and layout.tensor > 1,
             ),
             _own_group(ranks.transpose(1, 2).flatten(0, 1), rank),
             _own_group(ranks.transpose(0, 1).flatten(1), rank),

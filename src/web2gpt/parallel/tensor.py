@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from web2gpt.model.gpt2 import Block, Embedding, Head
 from web2gpt.parallel.communication import (
     TensorGroup,
-    enter_split,
     leave_split,
+    linear_in,
+    linear_out,
     own_positions,
     share,
 )
@@ -34,7 +35,7 @@ class ColumnLinear(nn.Module):
         self.group = group
 
     def forward(self, x: Tensor) -> Tensor:  # (B, S, in) -> (B, T, out / t)
-        return F.linear(enter_split(x, self.group), self.weight, self.bias)
+        return linear_in(x, self.weight, self.bias, self.group)
 
 
 class RowLinear(nn.Module):
@@ -51,8 +52,7 @@ class RowLinear(nn.Module):
         self.group = group
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, in / t) -> (B, S, out)
-        partial = F.linear(x, self.weight)  # (B, T, out)
-        return leave_split(partial, self.group) + share(self.bias, self.group)
+        return linear_out(x, self.weight, self.group) + share(self.bias, self.group)
 
 
 class SharedLayerNorm(nn.Module):
@@ -102,7 +102,7 @@ class VocabularyEmbedding(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:  # (B, S, C) -> (B, T, V / t)
         """This rank's columns of the tied head's logits."""
-        return F.linear(enter_split(x, self.group), self.weight)
+        return linear_in(x, self.weight, None, self.group)
 
 
 class VocabularyHead(nn.Module):
