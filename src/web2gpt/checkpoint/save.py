@@ -142,14 +142,14 @@ def _collect_files(
     grid = engine.grid
     name = rank_file(grid.tensor.rank, grid.pipeline_rank)
     contents, entries = _collect(engine, name)
-    logits = engine.logits(reference)
+    logits = engine.logits(reference, REFERENCE_TOKENS)
     files: dict[str, dict[str, Tensor]] = {}
     if grid.data_rank == 0:
         files[name] = contents
         if grid.is_last_stage and grid.tensor.rank == 0 and logits is not None:
             files[REFERENCE] = {
                 "tokens": reference[:1, :REFERENCE_TOKENS].cpu().contiguous(),
-                "logits": logits[:1, :REFERENCE_TOKENS].cpu().contiguous(),
+                "logits": logits.cpu().contiguous(),
             }
     return files, entries
 
@@ -173,8 +173,8 @@ def _collect(engine: Engine, file: str) -> tuple[dict[str, Tensor], dict[str, Te
         for kind in KINDS:
             value = state.read(kind, name)
             if engine.grid.data_rank == 0 and not is_tied_copy(local.parameter):
-                value = without_padding(value, local.slice)
-                contents[f"{kind}/{name}"] = value.cpu().contiguous().clone()
+                value = without_padding(value, local.slice).contiguous()
+                contents[f"{kind}/{name}"] = value.to("cpu", copy=True)  # training goes on
         if not is_tied_copy(local.parameter):
             entries[name] = TensorEntry(local.shape, (Part.of(file, local.slice),))
     return contents, entries

@@ -102,6 +102,8 @@ class Engine:
             mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
+        if self.compilation.on:
+            internals.restore_linear()
         internals.stay_at_smallest_scale(self.optimizer)
         internals.add_without_copies(self.optimizer)
         self._norm = 0.0
@@ -157,8 +159,9 @@ class Engine:
         return self._mean(torch.stack(losses).sum() / count)
 
     @torch.no_grad()
-    def logits(self, tokens: Tensor) -> Tensor | None:
-        """Logits (B, T, vocabulary) of one micro-batch (B, T), on the last stage's ranks.
+    def logits(self, tokens: Tensor, count: int) -> Tensor | None:
+        """Logits (1, count, vocabulary), float32, of the first tokens of the first sequence of one
+        micro-batch (B, T), on the last stage's ranks.
 
         B and T must be those of training: a pipeline's stages have agreed on them.
         """
@@ -172,7 +175,8 @@ class Engine:
             self.deepspeed.train()
         if not self.grid.is_last_stage:
             return None
-        return gather_last(local, self.grid.tensor)[..., : self.setup.vocab_size].float()
+        wanted = gather_last(local[:1, :count], self.grid.tensor)
+        return wanted[..., : self.setup.vocab_size].float()
 
     def close(self) -> None:
         """Let go of DeepSpeed's hooks and buffers, so that another engine can be built."""
@@ -234,7 +238,7 @@ class Engine:
             number + 1,
             setup.train.recompute,
             self._streams,
-            compiled=self.compilation.on and setup.layout.zero < 3,
+            compiled=self.compilation.on,
         )
 
     def _dropout_streams(self) -> Streams | None:
