@@ -69,6 +69,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--precision", default="bf16", choices=("bf16", "fp16", "fp32"))
     parser.add_argument("--no-compile", action="store_true", help="rivals without torch.compile")
+    parser.add_argument("--lr", type=float, default=3e-4, help="after 20 steps; constant")
     parser.add_argument("--breakdown", action="store_true", help="profile one more step")
     parser.add_argument("--limit", type=float, default=200.0, help="seconds a case")
     parser.add_argument("--budget", type=float, default=570.0, help="seconds in all")
@@ -107,6 +108,7 @@ def case_of(arguments: argparse.Namespace, size: str, contender: str) -> Case:
         vocab_size=arguments.vocab_size,
         nanogpt=str(arguments.nanogpt or ""),
         breakdown=arguments.breakdown,
+        lr=arguments.lr,
         folder=str((arguments.work or arguments.output) / folder_name(size, contender)),
     )
 

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 SEED = 1234
 POSITIONS = 1024
-PEAK_LR = 3e-4
 WARMUP = 20  # steps of the learning rate's
 WEIGHT_DECAY, BETAS, EPS, CLIP = 0.1, (0.9, 0.95), 1e-8, 1.0
 
@@ -42,6 +41,7 @@ SIZES = {
     "345M": Size(24, 1024, 16, POSITIONS, 64, 512, 12),
     "774M": Size(36, 1280, 20, POSITIONS, 32, 512, 8),
     "1.5B": Size(48, 1600, 25, POSITIONS, 16, 512, 5),
+    "1.5B-20-heads": Size(48, 1600, 20, POSITIONS, 16, 512, 5),  # which tensor ranks can share
 }
 
 
@@ -65,6 +65,7 @@ class Case:
     vocab_size: int
     nanogpt: str
     breakdown: bool
+    lr: float
     folder: str
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -125,8 +126,8 @@ def model_sizes(case: Case) -> dict[str, int]:
     return {name: getattr(case.shape, name) for name in names}
 
 
-def learning_rate(step: int) -> float:
-    return PEAK_LR * min(1.0, step / WARMUP)
+def learning_rate(case: Case, step: int) -> float:
+    return case.lr * min(1.0, step / WARMUP)
 
 
 def ours(case: Case) -> Contender:
@@ -178,7 +179,7 @@ def ours(case: Case) -> Contender:
 
     def step(number: int) -> float:
         rows = Rows((number - 1) * case.batch, plan)
-        return engine.train_step(batches.of(rows), learning_rate(number), number).loss
+        return engine.train_step(batches.of(rows), learning_rate(case, number), number).loss
 
     memory = worst_memory(MemoryCase(stage.model, stage.parallel, stage.train, case.vocab_size))
     return Contender(step, memory.allocated, compiled=engine.compilation.on)

@@ -123,7 +123,7 @@ def loop(
     def step(number: int) -> float:
         nonlocal x, y
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(number)
+            group["lr"] = learning_rate(case, number)
         total = torch.zeros((), device=case.device)
         for _ in range(accumulation):
             with precision(case):

@@ -1,8 +1,9 @@
 """The distributed tests' comparisons on GPUs: ``python tests/distributed/on_gpus.py [--gpus N]``.
 
 Trains the tiny GPT-2 of the tests over NCCL under every layout of a list that fits, and compares
-with a plain torch loop on the CPU; then resumes, and spoils gradients. Prints a line for each, and
-ends with exit code 1 if one is wrong. Bounds are wider than on the CPU: GPUs sum in another order.
+with a plain torch loop on the CPU; then resumes, under other layouts too, and spoils gradients.
+Prints a line for each, and ends with exit code 1 if one is wrong. Bounds are wider than on the CPU:
+GPUs sum in another order.
 """
 
 import argparse
@@ -46,6 +47,21 @@ LAYOUTS = [
     Cell(tensor=2, pipeline=2, data=2, precision="bf16", sequence=True),
 ]
 
+ELSEWHERE = [  # saved under the first, resumed under the second
+    (Cell(precision=precision, **one), Cell(precision=precision, **other))
+    for precision in ("fp32", "bf16")
+    for one, other in (
+        ({"zero": 1}, {"zero": 3}),
+        ({"tensor": 2}, {"zero": 1}),
+        ({"tensor": 2}, {"pipeline": 2}),
+        ({"pipeline": 2}, {"data": 2, "zero": 3}),
+        ({"data": 2, "zero": 3}, {"tensor": 2}),
+        ({"data": 2, "zero": 2}, {"zero": 1}),
+        ({"zero": 1}, {"data": 2, "zero": 1}),
+        ({"tensor": 2, "pipeline": 2, "data": 2}, {"data": 8, "zero": 1, "micro": 1}),
+    )
+]
+
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -73,6 +89,10 @@ def results(worlds: Worlds, gpus: int, folder: Path, only: str) -> Iterator[tupl
         yield f"parity {cell}", tried(parity, worlds, cell, truth)
         yield f"resume {cell}", tried(resume, worlds, cell, folder / str(cell))
         yield f"overflow or NaN {cell}", tried(bad_gradient, worlds, cell)
+    for pair in ELSEWHERE:
+        name = " as ".join(map(str, pair))
+        if max(cell.size for cell in pair) <= gpus and only in name:
+            yield f"resume {name}", tried(relayout, worlds, *pair, folder / name)
 
 
 def tried(check: Any, worlds: Worlds, cell: Cell, *rest: Any) -> list[str]:
@@ -100,6 +120,17 @@ def resume(worlds: Worlds, cell: Cell, folder: Path) -> Iterator[str]:
     yield from [
         f"{key} are not the same to the bit" for key in KEYS if resumed[key] != unbroken[key]
     ]
+
+
+def relayout(worlds: Worlds, source: Cell, cell: Cell, folder: Path) -> Iterator[str]:
+    unbroken = worlds[source.size].run(rank_tasks.save_then_go_on, source, folder, 3, 3)[0]
+    resumed = worlds[cell.size].run(rank_tasks.resume, cell, folder, 3)[0]
+    yield from [f"{name} is not what the files hold" for name in resumed["unequal"]]
+    yield from resumed["faults"]
+    for key, bound in zip(KEYS, BOUNDS[cell.precision], strict=True):
+        apart = max(abs(a / b - 1) for a, b in zip(resumed[key], unbroken[key], strict=True))
+        if not apart <= bound:
+            yield f"{key} are {apart:.1e} off, more than {bound:.0e}"
 
 
 def bad_gradient(worlds: Worlds, cell: Cell) -> Iterator[str]:
