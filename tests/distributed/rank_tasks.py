@@ -22,7 +22,7 @@ from torch import Tensor
 from web2gpt.checkpoint.format import KINDS, State
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
-from web2gpt.checkpoint.save import reference_tokens, save_checkpoint
+from web2gpt.checkpoint.save import Draft, reference_tokens
 from web2gpt.parallel.deepspeed_internals import before_optimizer_step
 from web2gpt.parallel.engine import Engine, MicroBatch
 from web2gpt.parallel.sanity import DriftError, check, faults
@@ -68,6 +68,33 @@ def train_compiled(cell: Cell, backend: str) -> dict[str, Any]:
             stack.enter_context(torch._inductor.config.patch({"cpp.cxx": (None, "g++")}))
         found = train(cell)
     return found | {"graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
+
+
+def weights_kept_whole(cell: Cell) -> list[tuple[int, ...]]:
+    """Shapes of what the graph of a forward pass keeps of blocks' weights, as views of them.
+
+    ZeRO 3 frees a gathered weight after the forward pass, but not under a view of it.
+    """
+    torch.compiler.reset()
+    with (
+        patch("web2gpt.parallel.compile.BACKEND", "aot_eager"),
+        patch("web2gpt.parallel.compile.missing", lambda device: ""),
+    ):
+        engine = build(cell)
+    whole = [local.parameter for name, local in engine.tensors.items() if name.startswith("h.")]
+    kept = []
+
+    def look(saved: Tensor) -> Tensor:
+        places = {p.untyped_storage().data_ptr() for p in whole if p.numel()}
+        if not isinstance(saved, torch.nn.Parameter):
+            kept.extend([tuple(saved.shape)] * (saved.untyped_storage().data_ptr() in places))
+        return saved
+
+    tokens, _ = next(micro_batches(engine, 0))
+    with torch.autograd.graph.saved_tensors_hooks(look, lambda saved: saved):
+        engine.deepspeed(tokens)
+    engine.close()
+    return kept
 
 
 def train_and_look_at_imports(cell: Cell, module: str) -> bool:
@@ -279,7 +306,8 @@ def save(engine: Engine, folder: Path, step: int) -> None:
     )
     rows = setup.train.micro_batch_size
     tokens = reference_tokens(setup.model.n_positions, rows, setup.vocab_size)
-    save_checkpoint(engine, folder, "identity", state, tokens.to(setup.device), keep=2)
+    draft = Draft(engine, folder, "identity", state, tokens.to(setup.device))
+    draft.publish(draft.write(), keep=2)
 
 
 def _loaded(cell: Cell, folder: Path) -> tuple[Engine, State]:

@@ -41,30 +41,13 @@ Report = tuple[dict[str, FileEntry], dict[str, TensorEntry]]
 """What a rank wrote: its files, and the slices in them."""
 
 
-def save_checkpoint(
-    engine: Engine,
-    folder: Path,
-    identity: str,
-    state: State,
-    reference: Tensor,
-    *,
-    keep: int,
-    keep_every: int | None = None,
-) -> Path:
-    """Write ``folder/step_…`` and drop old ones as ``drop_old`` does. Collective.
-
-    ``folder`` is the identity's own. ``reference`` (B, T): a micro-batch whose first tokens are
-    kept with the logits that the model gives them.
-    """
-    draft = Draft(engine, folder, identity, state, reference)
-    return draft.publish(draft.write(), keep=keep, keep_every=keep_every)
-
-
 class Draft:
     """A checkpoint being written; the engine may go on once it is made.
 
     Building it copies this rank's state to the CPU. Building and publishing are collective;
-    writing is not, and may be done by another thread.
+    writing is not, and may be done by another thread. ``folder`` is the identity's own;
+    ``reference`` (B, T) is a micro-batch whose first tokens are kept with the logits that the model
+    gives them.
     """
 
     def __init__(
@@ -89,7 +72,8 @@ class Draft:
         return found, entries
 
     def publish(self, report: Report, *, keep: int, keep_every: int | None = None) -> Path:
-        """Add the index, when all have written, and rename the folder into place."""
+        """Add the index, when all have written, and rename the folder into place; then drop old
+        ones as ``drop_old`` does."""
         reports: list[Report | None] = [None] * dist.get_world_size()
         dist.all_gather_object(reports, report)
         if self._leads:

@@ -5,8 +5,10 @@ operations (``parallel.communication``). Seeding, recomputation, DeepSpeed's eng
 stand around it, and see no difference. All blocks are alike and share one compiled graph, so that
 compiling takes the same time for any depth.
 
-Left as they are: the embedding, the head's matrix product, and blocks under ZeRO 3, which puts
-each parameter together only while its own layer is at work. A GPU needs Triton, which needs a C
+Under ZeRO 3 a block's parameters are gathered before its forward and backward, so that its graph
+sees whole ones; between the two it keeps the parameters themselves, which are partitioned again.
+
+Left as they are: the embedding and the head's matrix product. A GPU needs Triton, which needs a C
 compiler and Python's headers to load what it made; none of them is needed to train.
 """
 
