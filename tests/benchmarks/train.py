@@ -5,12 +5,12 @@
 
 A contender may have settings of its own, of the section ``train`` or a layout (tensor x pipeline
 x data - ZeRO): ``ours:compile=off``, ``ours:micro_batch_size=8,recompute=full``,
-``ours:layout=2x1x1-1``, ``nanogpt:micro_batch_size=32``. Cases run one after the other as they are
-given, each in processes of its own with a time limit; a first case measures matrix products. Every
-result is appended to FOLDER/results.jsonl as it comes, so a call that is cut keeps what it had, and
-the table is printed after each. Tokens are real ones, the same windows in the same order for all;
-steps are timed between CUDA events, the median counts. ``--sizes tiny --device cpu`` tries all of
-it here.
+``ours:layout=2x1x1-1,sequence=on``, ``nanogpt:micro_batch_size=32``. Cases run one after the other
+as they are given, each in processes of its own with a time limit; a first case measures matrix
+products. Every result is appended to FOLDER/results.jsonl as it comes, so a call that is cut keeps
+what it had, and the table is printed after each. Tokens are real ones, the same windows in the same
+order for all; steps are timed between CUDA events, the median counts. ``--sizes tiny --device cpu``
+tries all of it here.
 """
 
 import argparse

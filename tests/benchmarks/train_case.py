@@ -47,7 +47,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured. ``settings``: more of the section ``train``, as text."""
+    """What is measured. ``settings``: more of the section ``train``, as text; and ``sequence``."""
 
     name: str
     contender: str
@@ -143,13 +143,18 @@ def ours(case: Case) -> Contender:
     from web2gpt.train.memory import worst_memory
 
     tensor, pipeline, data, zero = case.sizes
+    settings = dict(case.settings)
+    sequence = settings.pop("sequence", "off")
     values = {
         "run": {"seed": SEED},
         "model": {
             **model_sizes(case),
             **dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), case.dropout),
         },
-        "parallel": {"tensor": tensor, "pipeline": pipeline, "data": data, "zero": zero},
+        "parallel": {
+            "tensor": tensor, "pipeline": pipeline, "data": data, "zero": zero,
+            "sequence": sequence == "on",
+        },
         "optimizer": {
             "beta1": BETAS[0], "beta2": BETAS[1], "eps": EPS,
             "weight_decay": WEIGHT_DECAY, "grad_clip": CLIP,
@@ -158,7 +163,7 @@ def ours(case: Case) -> Contender:
             "micro_batch_size": case.micro_batch_size,
             "global_batch_size": case.batch,
             "precision": case.precision,
-            **case.settings,
+            **settings,
         },
     }  # fmt: skip
     stage = parse_settings(TrainStage, json.dumps(values))
@@ -202,7 +207,7 @@ def measure(case: Case) -> dict[str, Any]:
     contender = build(case)
     losses = [contender.step(number) for number in range(1, case.warmup + 1)]
     start_seconds = time.perf_counter() - began
-    clock = _EventClock() if case.device == "cuda" else _WallClock()
+    clock = EventClock() if case.device == "cuda" else WallClock()
     clock.mark()
     for number in range(case.warmup + 1, case.warmup + case.steps + 1):
         losses.append(contender.step(number))
@@ -236,52 +241,7 @@ def flops_per_token(case: Case) -> float:
     return flops_per_token(Model(**model_sizes(case)), case.vocab_size)
 
 
-def product(case: Case) -> dict[str, Any]:
-    """TFLOP/s of a large matrix product, and of those that the model of this size is made of."""
-    import torch
-
-    on_gpu = case.device == "cuda"
-    width, rows = case.shape.n_embd, case.micro_batch_size * case.shape.n_positions
-    large = 8192 if on_gpu else 256
-    padded = -(-case.vocab_size // 128) * 128
-    shapes = [(large, large, large)]
-    shapes += [(rows, width, out) for out in (3 * width, width, 4 * width, padded)]
-    shapes += [(rows, 4 * width, width)]
-    dtype = torch.bfloat16 if on_gpu else torch.float32
-    found = {}
-    for n, inner, out in shapes:
-        a = torch.randn(n, inner, device=case.device, dtype=dtype)
-        b = torch.randn(inner, out, device=case.device, dtype=dtype)
-        for _ in range(3):
-            a @ b
-        clock = _EventClock() if on_gpu else _WallClock()
-        clock.mark()
-        for _ in range(20 if on_gpu else 2):
-            a @ b
-            clock.mark()
-        found[f"{n}x{inner}x{out}"] = 2e-12 * n * inner * out / statistics.median(clock.seconds())
-    return {
-        "tflops": next(iter(found.values())),
-        "products": found,
-        "bytes_per_second": copy_rate(case.device),
-        "machine": machine(case.device),
-    }
-
-
-def copy_rate(device: str) -> float:
-    """Bytes read and written a second by a copy in the device's memory."""
-    import torch
-
-    source = torch.empty(1 << (31 if device == "cuda" else 24), dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    clock = _EventClock() if device == "cuda" else _WallClock()
-    for _ in range(10):
-        target.copy_(source)
-        clock.mark()
-    return 2 * source.numel() / statistics.median(clock.seconds())
-
-
-class _EventClock:
+class EventClock:
     """Times between marks on the GPU's own clock."""
 
     def __init__(self) -> None:
@@ -301,7 +261,7 @@ class _EventClock:
         return [one.elapsed_time(other) / 1e3 for one, other in pairs]
 
 
-class _WallClock:
+class WallClock:
     def __init__(self) -> None:
         self._times: list[float] = []
 
@@ -340,7 +300,12 @@ def machine(device: str) -> dict[str, str]:
 def main() -> None:
     values = json.loads(sys.argv[1])
     case = Case(**values)
-    result = product(case) if case.contender == "product" else measure(case)
+    if case.contender == "product":
+        from train_product import product
+
+        result = product(case)
+    else:
+        result = measure(case)
     if os.environ["RANK"] == "0":
         path = Path(case.folder) / "result.json"
         path.with_suffix(".part").write_text(json.dumps(result))
