@@ -15,7 +15,7 @@ VERSIONS = {
     "tokenizer": 1,
     "tokenize": 2,
     "index": 2,
-    "train": 4,
+    "train": 5,
     "merge_checkpoint": 1,
     "sample": 3,
     "evaluate": 2,
