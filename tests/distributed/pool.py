@@ -5,6 +5,7 @@ a second. One group for each world size lives as long as the test session. A gro
 failed or hung is killed, because its other ranks wait for each other; the next use starts anew.
 """
 
+import gc
 import multiprocessing
 import os
 import socket
@@ -112,11 +113,14 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
     os.dup2(null, 1)
     from deepspeed.accelerator.cpu_accelerator import CPU_Accelerator
 
+    import torch.distributed as dist
+
     from web2gpt.parallel.processes import join, meeting_by_address
 
     # DeepSpeed asks for fp16 in hardware; torch computes it on any CPU, only slowly.
     CPU_Accelerator.is_fp16_supported = lambda self: True  # type: ignore[method-assign]
     join(meeting_by_address(f"127.0.0.1:{port}", rank, size), rank, size, threads=1)
+    world = dist.group.WORLD
     while True:
         try:
             function, arguments = pipe.recv()
@@ -126,4 +130,22 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
             answer = None, function(*arguments)
         except BaseException:  # noqa: BLE001
             answer = traceback.format_exc(), None
+        let_go_of_groups(world)
         pipe.send(answer)
+
+
+def let_go_of_groups(world: Any) -> None:
+    """Destroy the groups that a layout made, and whoever still holds one: each has threads of its
+    own, which wake now and then, and on a GPU memory too."""
+    import torch.distributed as dist
+    from deepspeed.utils import groups
+    from torch.distributed.distributed_c10d import _world
+
+    from web2gpt.parallel import communication
+
+    groups._WORLD_GROUP = None
+    communication._groups.clear()
+    gc.collect()
+    for group in list(_world.pg_map):
+        if group is not world:
+            dist.destroy_process_group(group)
