@@ -111,9 +111,8 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
     )
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    from deepspeed.accelerator.cpu_accelerator import CPU_Accelerator
-
     import torch.distributed as dist
+    from deepspeed.accelerator.cpu_accelerator import CPU_Accelerator
 
     from web2gpt.parallel.processes import join, meeting_by_address
 

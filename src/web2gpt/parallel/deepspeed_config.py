@@ -58,7 +58,9 @@ def _zero(layout: Parallel) -> dict[str, Any]:
         "stage": layout.zero,
         "reduce_bucket_size": BUCKET,
         "allgather_bucket_size": BUCKET,
-        "overlap_comm": False,
+        # Parameters are gathered, and gradients summed, beside the computation. Under other stages
+        # it pays less than it takes from the matrix products.
+        "overlap_comm": layout.zero == 3,
     }
     if layout.zero == 3:
         zero["stage3_param_persistence_threshold"] = 0
