@@ -1,10 +1,10 @@
 """Layouts of large models on many GPUs: memory, tokens a second, what goes over which wire.
 
-    python tests/benchmarks/scale.py [--tflops 360]
+    python tests/benchmarks/scale.py [--tflops 500]
 
 Nothing is run: memory and operations are `web2gpt estimate`'s own formulas (train.memory,
-train.counts); ``--tflops`` is what one GPU really reaches (360 was measured on one H200 with 345M
-in bf16, docs/log.md). Bytes a GPU sends for one step, t, p, d as in docs/estimate.md, B sequences
+train.counts); ``--tflops`` is what one GPU really reaches (one H200: 523 with 345M, 542 with 1.5B,
+in bf16; docs/log.md). Bytes a GPU sends for one step, t, p, d as in docs/estimate.md, B sequences
 of S positions a step, h wide, L blocks:
 
     tensor    8 L/p · B S/d · h · 2 bytes · (t-1)/t    Shoeybi et al. 2019: four all-reduces a block
@@ -98,7 +98,7 @@ def row(name: str, gpus: int, layout: Parallel, train: Train, tflops: float) -> 
 def main() -> None:
     """Print the table of docs/scaling.md."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tflops", type=float, default=360.0)
+    parser.add_argument("--tflops", type=float, default=500.0)
     tflops = parser.parse_args().tflops
     for name, model in MODELS.items():
         print(f"{name}: {parameter_count(model, VOCABULARY):,} parameters")

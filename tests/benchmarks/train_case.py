@@ -14,10 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from web2gpt.config.train_stage import TrainStage
 
 SEED = 1234
 POSITIONS = 1024
@@ -130,17 +133,10 @@ def learning_rate(case: Case, step: int) -> float:
     return case.lr * min(1.0, step / WARMUP)
 
 
-def ours(case: Case) -> Contender:
-    """This package's engine and reader of batches, as its trainer uses them."""
-    from web2gpt.config.derive import BatchPlan
+def stage_of(case: Case) -> "TrainStage":
+    """The settings with which this package trains it."""
     from web2gpt.config.load import parse_settings
     from web2gpt.config.train_stage import TrainStage
-    from web2gpt.model.initialization import initial_tensor
-    from web2gpt.parallel.engine import Engine, Setup
-    from web2gpt.parallel.processes import join, meeting_by_file
-    from web2gpt.train.batches import Batches, Rows
-    from web2gpt.train.memory import Case as MemoryCase
-    from web2gpt.train.memory import worst_memory
 
     tensor, pipeline, data, zero = case.sizes
     settings = dict(case.settings)
@@ -166,7 +162,20 @@ def ours(case: Case) -> Contender:
             **settings,
         },
     }  # fmt: skip
-    stage = parse_settings(TrainStage, json.dumps(values))
+    return parse_settings(TrainStage, json.dumps(values))
+
+
+def ours(case: Case) -> Contender:
+    """This package's engine and reader of batches, as its trainer uses them."""
+    from web2gpt.config.derive import BatchPlan
+    from web2gpt.model.initialization import initial_tensor
+    from web2gpt.parallel.engine import Engine, Setup
+    from web2gpt.parallel.processes import join, meeting_by_file
+    from web2gpt.train.batches import Batches, Rows
+    from web2gpt.train.memory import Case as MemoryCase
+    from web2gpt.train.memory import worst_memory
+
+    stage = stage_of(case)
     rank = int(os.environ["RANK"])
     store = meeting_by_file(Path(case.folder) / "rendezvous", rank, case.world_size)
     device = join(store, rank, case.world_size, threads=stage.train.threads)

@@ -3,8 +3,8 @@
 Sources: weights, gradients and optimizer as DeepSpeed 0.19.8 keeps them, after Rajbhandari et al.
 2020 (ZeRO, arXiv:1910.02054); activations after Korthikanti et al. 2022 (arXiv:2205.05198, table
 2): a block keeps s b h (34 + 5 a s / h) bytes in 16 bits with dropout, of which tensor parallelism
-divides all but 10, and sequence parallelism all; stage i of a 1F1B pipeline keeps up to p - i
-micro-batches.
+divides all but 10, and sequence parallelism all but 4: what attention and MLP read, which is kept
+as gathered, not gathered again. Stage i of a 1F1B pipeline keeps up to p - i micro-batches.
 
 s = positions, b = micro-batch, h = width, a = heads, t = tensor, p = pipeline.
 """
@@ -129,7 +129,7 @@ def _activations(case: Case, stage: int) -> tuple[float, float]:
     whole = 4 * size + masks  # of the 16 elements: inputs of norms, attention and MLP
     divided = 12 * size
     if layout.sequence:
-        whole, divided = 0, 16 * size + masks
+        whole, divided = 2 * size, 14 * size + masks
     core = row / t * _core_bytes(case)
     block = row * (whole + divided / t) + core
     blocks = stage_blocks(model, layout, case.padded_vocab)[stage]
