@@ -1,19 +1,21 @@
 """All communication inside the model: what tensor-parallel ranks say to each other, differentiably.
 
-Each operation is a pair, one for the forward and its adjoint for the backward pass (the f and g of
-Shoeybi et al. 2019). Invariant: outside a split pair of layers an activation, and its gradient, is
-the same, bit for bit, on all ranks of the group. With one rank every operation is the identity.
+Each differentiable operation is a pair: one for the forward pass, its adjoint for the backward (the
+f and g of Shoeybi et al. 2019). Invariant: outside a split pair of layers an activation, and its
+gradient, is the same, bit for bit, on all ranks of the group. With one rank nothing is said.
 
 Under sequence parallelism (Korthikanti et al. 2022) a rank holds only its positions' part of the
 activation there: a split region is entered by gathering positions and left by scattering the sums.
-What a parameter outside of split regions gets from each rank's positions is then summed over ranks.
+Outside of split regions the gradient of a parameter comes from each rank's own positions, and is
+summed over ranks. S is the number of positions that a rank holds there: T, or T / t.
 
-A linear layer at the border of a split region is one operation with its communication: what is
-summed is what its product has just written, without a copy; and in the backward pass the sum of the
-input's gradient is on its way while the weight's is computed.
+A linear layer at the border of a split region is one operation with its communication: its product
+is summed where it was written, without a copy; and in the backward pass the input's gradient is
+being summed while the weight's is computed.
 
-torch.compile does not look into what ranks say: compiled code calls it by name, as operators of
-this package, and finds the group by its name.
+torch.compile does not look into what ranks say. Compiled code calls operators of this package,
+which find the group by its name; each has a stand-in that tells the compiler shape and strides of
+what comes out (tests/distributed/test_operators.py compares the two).
 """
 
 from collections.abc import Callable
@@ -46,7 +48,8 @@ class TensorGroup:
 
     @classmethod
     def of(cls, handle: Any, rank: int, size: int, *, sequence: bool) -> Self:
-        """A group of this process; ``handle`` is None if it is alone in it."""
+        """This process's group, which operators find by its name from now on; ``handle`` is None
+        if the process is alone in it."""
         group = cls(rank, size, handle, sequence, str(handle.group_name) if handle else "")
         _groups[group.name] = group
         return group
@@ -93,7 +96,7 @@ def share(parameter: Tensor, group: TensorGroup) -> Tensor:
     Under sequence parallelism its gradient is summed over the ranks, each of which has that of its
     own positions; otherwise all have the same gradient, and there is nothing to do.
     """
-    return _apply(_Copy, group, parameter) if group.size > 1 and group.sequence else parameter
+    return _apply(_Share, group, parameter) if group.size > 1 and group.sequence else parameter
 
 
 def own_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:
@@ -105,11 +108,12 @@ def own_positions(x: Tensor, group: TensorGroup, dim: int) -> Tensor:
 
 
 def gather_last(x: Tensor, group: TensorGroup) -> Tensor:
-    """The ranks' slices side by side along the last dimension; not differentiable."""
+    """The ranks' slices side by side: (..., n / t) -> (..., n); not differentiable."""
     if group.size == 1:
         return x
+    x = x.contiguous()
     parts = [torch.empty_like(x) for _ in range(group.size)]
-    dist.all_gather(parts, x.contiguous(), group=group.handle)
+    dist.all_gather(parts, x, group=group.handle)
     return torch.cat(parts, dim=-1)
 
 
@@ -161,7 +165,7 @@ class _LinearOut(torch.autograd.Function):
         return None, whole @ weight, _gradient_of_weight(whole, x)
 
 
-class _Copy(torch.autograd.Function):
+class _Share(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, group: TensorGroup, x: Tensor) -> Tensor:
         context.group = group
@@ -200,7 +204,7 @@ def _gather_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T / t, C)
     return parts.transpose(0, 1).flatten(1, 2)
 
 
-def _gradient_of_weight(gradient: Tensor, x: Tensor) -> Tensor:
+def _gradient_of_weight(gradient: Tensor, x: Tensor) -> Tensor:  # (B, T, out), (B, T, in)
     return gradient.flatten(0, -2).t() @ x.flatten(0, -2)
 
 
@@ -208,7 +212,7 @@ def _gradient_of_weight(gradient: Tensor, x: Tensor) -> Tensor:
 
 
 def _sum(x: Tensor, group: TensorGroup) -> Tensor:
-    whole = x.contiguous().clone()
+    whole = x.clone(memory_format=torch.contiguous_format)  # memory is what ranks sum
     dist.all_reduce(whole, group=group.handle)
     return whole
 
@@ -226,15 +230,17 @@ def _scatter(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, T / t
 
 
 def _begin_scatter(x: Tensor, group: TensorGroup) -> tuple[Tensor, Any]:
+    """The sum over ranks of this one's positions, complete once what is returned with it has been
+    waited for."""
     batch, positions, width = x.shape
     parts = x.reshape(batch, group.size, positions // group.size, width).transpose(0, 1)
     parts = parts.contiguous()  # (t, B, T / t, C)
-    own = torch.empty_like(parts[0])
+    own = torch.empty_like(parts[0])  # (B, T / t, C)
     return own, _reduce_scatter(own, parts.flatten(0, 1), group=group.handle, async_op=True)
 
 
-def _product_out(x: Tensor, weight: Tensor, group: TensorGroup) -> Tensor:
-    partial = x @ weight.t()  # (B, T, out)
+def _product_out(x: Tensor, weight: Tensor, group: TensorGroup) -> Tensor:  # -> (B, S, out)
+    partial = x @ weight.t()  # (B, T, out), in memory of its own: it is summed in place
     if group.sequence:
         return _scatter(partial, group)
     dist.all_reduce(partial, group=group.handle)
@@ -244,14 +250,14 @@ def _product_out(x: Tensor, weight: Tensor, group: TensorGroup) -> Tensor:
 def _gradients_in(
     gradient: Tensor, x: Tensor, weight: Tensor, group: TensorGroup
 ) -> tuple[Tensor, Tensor]:
-    of_x = gradient @ weight  # (B, T, in), this rank's share of the sum
+    of_x = gradient @ weight  # (B, T, in), this rank's share of the sum, in memory of its own
     if group.sequence:
         of_x, sending = _begin_scatter(of_x, group)
     else:
         sending = dist.all_reduce(of_x, group=group.handle, async_op=True)
     of_weight = _gradient_of_weight(gradient, x)
     sending.wait()
-    return of_x, of_weight
+    return of_x, of_weight  # (B, S, in), (out / t, in)
 
 
 @torch.library.custom_op("web2gpt::sum", mutates_args=())
@@ -296,22 +302,26 @@ def _(x: Tensor, group: str) -> Tensor:
 
 @_scatter_operator.register_fake
 def _(x: Tensor, group: str) -> Tensor:
-    return _own(x, _groups[group])
+    return _like_own_positions(x, _groups[group])
 
 
 @_product_out_operator.register_fake
 def _(x: Tensor, weight: Tensor, group: str) -> Tensor:
-    return _own(x.new_empty(*x.shape[:-1], weight.size(0)), _groups[group])
+    return _like_sum(x.new_empty(*x.shape[:-1], weight.size(0)), _groups[group])
 
 
 @_gradients_in_operator.register_fake
 def _(gradient: Tensor, x: Tensor, weight: Tensor, group: str) -> tuple[Tensor, Tensor]:
-    return _own(x, _groups[group]), weight.new_empty(weight.shape)
+    return _like_sum(x, _groups[group]), weight.new_empty(weight.shape)
 
 
-def _own(x: Tensor, group: TensorGroup) -> Tensor:
+def _like_sum(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, S, C)
+    return _like_own_positions(x, group) if group.sequence else x.new_empty(x.shape)
+
+
+def _like_own_positions(x: Tensor, group: TensorGroup) -> Tensor:  # (B, T, C) -> (B, T / t, C)
     batch, positions, width = x.shape
-    return x.new_empty(batch, positions // group.size if group.sequence else positions, width)
+    return x.new_empty(batch, positions // group.size, width)
 
 
 _OPERATORS: dict[Callable[..., Any], Any] = {
