@@ -27,13 +27,13 @@ def peaks() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("result", list(peaks()))
-def test_the_estimate_is_within_a_tenth_of_every_peak_that_was_measured(
+def test_the_estimate_is_within_a_twentieth_of_every_peak_that_was_measured(
     result: dict[str, Any],
 ) -> None:
     case = Case(**{"lr": 3e-4, **result["settings"]})  # the first results do not name it
     stage = stage_of(case)
     memory = worst_memory(MemoryCase(stage.model, stage.parallel, stage.train, case.vocab_size))
-    assert memory.allocated == pytest.approx(result["peak_bytes"], rel=0.1)
+    assert memory.allocated == pytest.approx(result["peak_bytes"], rel=0.05)
 
 
 def test_there_are_peaks_of_every_kind_of_layout() -> None:

@@ -14,10 +14,11 @@ from typing import Literal
 
 from web2gpt.config.derive import BatchPlan, padded_vocab_size
 from web2gpt.config.training import Model, Parallel, Train
+from web2gpt.parallel.deepspeed_config import BUCKET
 from web2gpt.train.counts import rank_parameters, stage_blocks
 
 WORKSPACE = 800_000_000  # CUDA's context, NCCL, matrix products; measured by nvidia-smi, roughly
-BUCKETS = 2 * 20_000_000  # elements of DeepSpeed's reduction buckets, see parallel.deepspeed_config
+BUCKETS = 2 * BUCKET  # elements: one bucket for sums of gradients, one for what is gathered
 
 
 @dataclass(frozen=True)
