@@ -4,12 +4,14 @@
         --size 345M --layouts 2x2x2-1 1x1x8-1 --steps 40
 
 Every part is the command that the workflow calls. Under each layout (tensor x pipeline x data -
-ZeRO) an equal share of the steps is trained, with evaluations, log lines and checkpoints written
-beside; all but the last are stopped by SIGTERM and carried on by the next. Prints what each share
-reached in tokens/s, from the second step after its first checkpoint on, when all is compiled: by
-the median step, and by the clock with the checkpoints that fell into it but without evaluations,
-whose seconds stand beside. Then the shards are merged, the merged model's logits compared with the
-trainer's, and samples drawn from it.
+ZeRO) an equal share of the steps is trained, with evaluations, log lines, and checkpoints written
+meanwhile. SIGTERM stops each share but the last; the next one carries on. Then the shards are
+merged, the merged model's logits compared with the trainer's, and samples drawn from it.
+
+Prints what each share reached in tokens/s, by the median step and by the clock. Both count from the
+second step after the share's first checkpoint, when all is compiled. The clock includes
+checkpoints, but no evaluations: their seconds stand beside.
+
 ``--size tiny --batch 8`` tries it on a CPU, which takes as many processes as the layout has ranks.
 """
 

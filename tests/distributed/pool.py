@@ -134,8 +134,8 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
 
 
 def let_go_of_groups(world: Any) -> None:
-    """Destroy the groups that a layout made, and whoever still holds one: each has threads of its
-    own, which wake now and then, and on a GPU memory too."""
+    """Destroy the groups that a layout made, and forget them where they are still known: each has
+    threads of its own, which wake now and then, and on a GPU memory too."""
     import torch.distributed as dist
     from deepspeed.utils import groups
     from torch.distributed.distributed_c10d import _world

@@ -3,8 +3,8 @@
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners": pre-norm
 blocks, learned positions, the head tied to the token embedding. The model is cut into the pieces
 that a pipeline hands to its stages (``Embedding``, ``Block``, ``Head``), each a map from one tensor
-to the next. Parallel layers replace ``c_attn``, ``c_proj``, ``c_fc`` and ``wte`` from outside; to
-allow for it, attention takes its number of heads from the width that ``c_attn`` puts out.
+to the next. Parallel layers replace linear layers, embeddings and norms from outside; to allow for
+it, attention takes its number of heads from the width that ``c_attn`` puts out.
 
 Shapes: B sequences, T positions, C = n_embd, nh heads here, hs = C / n_head, V = vocabulary.
 """

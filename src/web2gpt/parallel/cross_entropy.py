@@ -6,7 +6,8 @@ vocabulary's logits. Padding columns take no part in normalizer or gradient, and
 
 Everything is computed in float32, but nothing in float32 is as large as the logits: they are gone
 through in blocks of rows, and in the backward pass their gradient takes their place, in their own
-type. That is 6 bytes of traffic a logit in 16 bits when each ``Kernels`` is compiled into one pass.
+type. That is 6 bytes of traffic a logit in 16 bits where both ``Kernels`` are compiled, each into
+one pass.
 
 With p = softmax(z), loss = log sum exp(z) - z[target], and d loss / d z = p - onehot(target).
 """

@@ -7,8 +7,8 @@ for:
   50 s, and a run killed meanwhile leaves a lock that all later ones wait for;
 - no import of its Muon optimizer as it stands: it would set up torch.compile, for 4 to 6 s of CPU
   time a rank at each start, for an optimizer that is not used here;
-- torch's linear layer back in its place, where ZeRO 3 leaves its own, for compiled blocks and, with
-  the last layout's groups gone, so that engines of several layouts can be built in one process;
+- torch's linear layer back in its place, where ZeRO 3 puts its own: compiled blocks need torch's;
+- the last layout forgotten, so that engines of several layouts can be built in one process;
 - own bounds of the pipeline's stages: it can only divide by counts;
 - a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
   where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
@@ -59,9 +59,10 @@ def forget_last_layout() -> None:
 
 
 def restore_linear() -> None:
-    """Undo what ZeRO 3 does when an engine is built: its own linear layer in torch's place.
+    """Undo what ZeRO 3 does when an engine is built: it puts its own linear layer in torch's place.
 
-    It rounds otherwise, and asks each weight whether it is whole: no graph could serve all blocks.
+    Its own rounds otherwise, and asks each weight whether it is whole, so that no graph could serve
+    all blocks.
     """
     torch.nn.functional.linear = TORCH_LINEAR
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from web2gpt.config.training import Model
 from web2gpt.model.gpt2 import Block
 from web2gpt.parallel.grid import Grid
 
@@ -98,6 +99,6 @@ def seed_core(block: Block, streams: Streams, layer: int) -> None:
     core.forward = seeded  # type: ignore[assignment, method-assign]  # wrapped, once
 
 
-def has_dropout(model: Any) -> bool:
+def has_dropout(model: Model) -> bool:
     """Whether any of the model's dropouts is at work."""
     return bool(model.embd_pdrop or model.attn_pdrop or model.resid_pdrop)
