@@ -41,9 +41,10 @@ LAYOUTS = [
     *(Cell(tensor=2, precision=precision, compile="on") for precision in BOUNDS),
     Cell(tensor=2, precision="bf16", sequence=True, recompute="full", compile="on"),
     Cell(pipeline=2, precision="bf16", compile="on"),
-    Cell(data=2, zero=2, precision="bf16", compile="on"),
+    *(Cell(data=2, zero=zero, precision="bf16", compile="on") for zero in (2, 3)),
     Cell(tensor=2, pipeline=2, precision="bf16"),
     Cell(tensor=2, data=2, zero=2, precision="bf16"),
+    Cell(tensor=2, data=2, zero=3, precision="bf16", compile="on"),
     Cell(tensor=2, pipeline=2, data=2, precision="bf16", sequence=True),
 ]
 
