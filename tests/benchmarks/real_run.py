@@ -29,7 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from train_case import SEED, SIZES
+from train_case import SEED, SIZES, model_sizes, parallel_of
 
 
 def main() -> int:
@@ -105,13 +105,10 @@ def train(given: argparse.Namespace, layout: str, end: int) -> None:
 
 def settings(given: argparse.Namespace, layout: str) -> dict[str, Any]:
     size = SIZES[given.size]
-    grid, _, zero = layout.partition("-")
-    ranks = dict(zip(("tensor", "pipeline", "data"), map(int, grid.split("x")), strict=True))
-    names = ("n_layer", "n_embd", "n_head", "n_positions")
     return {
         "run": {"seed": SEED},
-        "model": {name: getattr(size, name) for name in names},
-        "parallel": {**ranks, "zero": int(zero or 1)},
+        "model": model_sizes(size),
+        "parallel": parallel_of(layout),
         "schedule": {"warmup_steps": 20},
         "train": {
             "steps": given.steps,

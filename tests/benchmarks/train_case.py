@@ -77,16 +77,9 @@ class Case:
         return SIZES[self.size]
 
     @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Tensor, pipeline, data, and the ZeRO stage."""
-        grid, _, zero = self.layout.partition("-")
-        tensor, pipeline, data = map(int, grid.split("x"))
-        return tensor, pipeline, data, int(zero or 1)
-
-    @property
     def world_size(self) -> int:
-        tensor, pipeline, data, _ = self.sizes
-        return tensor * pipeline * data
+        ranks = parallel_of(self.layout)
+        return ranks["tensor"] * ranks["pipeline"] * ranks["data"]
 
 
 @dataclass
@@ -124,9 +117,17 @@ class Windows:
         ).astype(np.int64)
 
 
-def model_sizes(case: Case) -> dict[str, int]:
+def parallel_of(layout: str) -> dict[str, int]:
+    """The section ``parallel`` of ``2x1x1-1``: tensor x pipeline x data - ZeRO, 1 if not said."""
+    grid, _, zero = layout.partition("-")
+    tensor, pipeline, data = map(int, grid.split("x"))
+    return {"tensor": tensor, "pipeline": pipeline, "data": data, "zero": int(zero or 1)}
+
+
+def model_sizes(shape: Size) -> dict[str, int]:
+    """What of the section ``model`` a size decides."""
     names = ("n_layer", "n_embd", "n_head", "n_positions")
-    return {name: getattr(case.shape, name) for name in names}
+    return {name: getattr(shape, name) for name in names}
 
 
 def learning_rate(case: Case, step: int) -> float:
@@ -138,19 +139,15 @@ def stage_of(case: Case) -> "TrainStage":
     from web2gpt.config.load import parse_settings
     from web2gpt.config.train_stage import TrainStage
 
-    tensor, pipeline, data, zero = case.sizes
     settings = dict(case.settings)
     sequence = settings.pop("sequence", "off")
     values = {
         "run": {"seed": SEED},
         "model": {
-            **model_sizes(case),
+            **model_sizes(case.shape),
             **dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), case.dropout),
         },
-        "parallel": {
-            "tensor": tensor, "pipeline": pipeline, "data": data, "zero": zero,
-            "sequence": sequence == "on",
-        },
+        "parallel": {**parallel_of(case.layout), "sequence": sequence == "on"},
         "optimizer": {
             "beta1": BETAS[0], "beta2": BETAS[1], "eps": EPS,
             "weight_decay": WEIGHT_DECAY, "grad_clip": CLIP,
@@ -247,7 +244,7 @@ def flops_per_token(case: Case) -> float:
     from web2gpt.config.training import Model
     from web2gpt.train.counts import flops_per_token
 
-    return flops_per_token(Model(**model_sizes(case)), case.vocab_size)
+    return flops_per_token(Model(**model_sizes(case.shape)), case.vocab_size)
 
 
 class EventClock:
