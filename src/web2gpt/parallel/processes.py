@@ -8,7 +8,7 @@ from pathlib import Path
 import deepspeed
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import Store, TCPStore
+from torch._C._distributed_c10d import Store, TCPStore  # torch.distributed hides them from mypy
 
 from web2gpt.io.atomic import write_text
 from web2gpt.parallel.deepspeed_internals import forbid_compilation, import_muon_uncompiled
