@@ -109,6 +109,7 @@ class Engine:
         self._norm = 0.0
         if setup.layout.zero == 0:
             internals.before_optimizer_step(self.deepspeed, self._clip)
+        self.settle()
 
     @property
     def is_pipeline(self) -> bool:
@@ -177,6 +178,11 @@ class Engine:
             return None
         wanted = gather_last(local[:1, :count], self.grid.tensor)
         return wanted[..., : self.setup.vocab_size].float()
+
+    def settle(self) -> None:
+        """Wait until weights stand as they were written: ZeRO 3 gathers them on a stream of its
+        own, which does not wait for that of the writer. A step ends with reading the loss."""
+        get_accelerator().synchronize()
 
     def close(self) -> None:
         """Let go of DeepSpeed's hooks and buffers, so that another engine can be built."""

@@ -63,6 +63,7 @@ class EngineState:
     def finish(self) -> None:
         """After the last ``write``: low-precision copies follow the float32 weights."""
         internals.refresh_low_precision(self.engine.optimizer)
+        self.engine.settle()
 
     @property
     def optimizer_steps(self) -> int:
