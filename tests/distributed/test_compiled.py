@@ -39,6 +39,7 @@ ALL = [
 REAL = [
     Cell(compile="on"),
     Cell(compile="on", tensor=2),
+    Cell(compile="on", tensor=2, sequence=True),
     Cell(compile="on", precision="bf16"),
 ]
 
