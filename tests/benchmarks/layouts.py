@@ -2,9 +2,9 @@
 
     python tests/benchmarks/layouts.py --index results/runs/NAME/index/manifest.json \
         --tokenizer results/data/NAME/tokenizer/tokenizer.json --output FOLDER \
-        1x1x1:1 2x1x1:1 1x2x1:1 1x1x2:1 1x1x2:2 1x1x2:3
+        1x1x1-1 2x1x1-1 1x2x1-1 1x1x2-1 1x1x2-2 1x1x2-3
 
-A layout is tensor x pipeline x data : ZeRO stage; the first is the one that others are compared
+A layout is tensor x pipeline x data - ZeRO stage; the first is the one that others are compared
 with. By default GPT-2 345M in bf16 on GPUs, 200 steps of 64 sequences of 1,024 tokens. Each run's
 metrics.jsonl stays in FOLDER; a table and a JSON line are printed.
 """
@@ -17,7 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-MODEL = {"n_layer": 24, "n_embd": 1024, "n_head": 16, "n_positions": 1024}
+sys.path.insert(0, str(Path(__file__).parent))
+
+from train_case import SIZES, model_sizes, parallel_of
 
 
 def main() -> None:
@@ -35,7 +37,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
@@ -44,20 +46,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--micro-batch-size", type=int, default=16)
     parser.add_argument("--global-batch-size", type=int, default=64)
-    parser.add_argument("--model", type=json.loads, default=MODEL)
+    parser.add_argument("--model", type=json.loads, default=model_sizes(SIZES["345M"]))
     parser.add_argument("layouts", nargs="+")
     return parser.parse_args()
 
 
 def train(arguments: argparse.Namespace, layout: str) -> list[dict[str, Any]]:
     """The logged steps of one run."""
-    sizes, zero = layout.split(":")
-    tensor, pipeline, data = map(int, sizes.split("x"))
-    folder = arguments.output / layout.replace(":", "-zero")
+    folder = arguments.output / layout
     settings = {
         "run": {"seed": 1234},
         "model": arguments.model,
-        "parallel": {"tensor": tensor, "pipeline": pipeline, "data": data, "zero": int(zero)},
+        "parallel": parallel_of(layout),
         "optimizer": {"lr": 1.5e-4},
         "schedule": {"warmup_fraction": 0.1, "min_lr": 1e-5},
         "train": {

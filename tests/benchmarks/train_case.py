@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SEED = 1234
 POSITIONS = 1024
-WARMUP = 20  # steps of the learning rate's
+LR_WARMUP = 20  # steps
 WEIGHT_DECAY, BETAS, EPS, CLIP = 0.1, (0.9, 0.95), 1e-8, 1.0
 
 
@@ -131,7 +131,7 @@ def model_sizes(shape: Size) -> dict[str, int]:
 
 
 def learning_rate(case: Case, step: int) -> float:
-    return case.lr * min(1.0, step / WARMUP)
+    return case.lr * min(1.0, step / LR_WARMUP)
 
 
 def stage_of(case: Case) -> "TrainStage":
