@@ -97,6 +97,7 @@ def worst_memory(case: Case) -> Memory:
 
 
 def element_bytes(precision: str) -> int:
+    """Bytes of a number in the type of the computation."""
     return 4 if precision == "fp32" else 2
 
 
