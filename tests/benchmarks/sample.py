@@ -9,7 +9,9 @@ do not change the work, as long as no text ends early, which both are told.
     python tests/benchmarks/sample.py --device cuda --precision bf16 --sizes 345m --ways greedy \
         --batches 1 64 --new 256
 
-Greedy texts are compared too: token by token, and in bf16 where they first part, the two logits.
+Greedy texts are compared too. In bf16 they part where roundings swap two tokens. How far apart the
+two are is judged by the same weights in float32, as either side's logits hold its own roundings.
+How far transformers parts from itself, when it reads its texts as a whole, stands beside it.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -122,31 +125,66 @@ class Pair:
             rates += [(mine.of(tokens), other.of(tokens))] if turn else []
         clock = [mine.clock / other.clock for mine, other in rates]
         drawn = [[int(word[1:]) for word in found[row].text.split()] for row in range(batch)]
+        ours = torch.tensor(drawn)  # (B, N)
         return {
             "ours": median(mine.clock for mine, _ in rates),
             "theirs": median(other.clock for _, other in rates),
             "ratio": median(clock),
             "processor_ratio": median(mine.processor / other.processor for mine, other in rates),
             "ratios": clock,
-            "greedy": "" if WAYS[way]["temperature"] else self.parting(prompts, drawn, wanted),
+            "greedy": "" if WAYS[way]["temperature"] else self.greedy(prompts, ours, wanted),
         }
 
     @torch.inference_mode()
-    def parting(self, prompts: torch.Tensor, ours: list[list[int]], theirs: torch.Tensor) -> str:
-        """How many texts are the same, and for those that are not, how far apart the two logits
-        are where they part, in steps of bf16."""
-        apart = []
-        for prompt, mine, other in zip(prompts.tolist(), ours, theirs.tolist(), strict=True):
-            place = next((i for i, pair in enumerate(zip(mine, other, strict=True))
-                          if pair[0] != pair[1]), None)  # fmt: skip
-            if place is not None:
-                context = torch.tensor([prompt + other[:place]], device=self.given.device)
-                logits = self.theirs(context).logits[0, -1].float()
-                one, two = logits[mine[place]], logits[other[place]]
-                step = 2 ** (torch.maximum(one.abs(), two.abs()).log2().floor() - BF16_BITS)
-                apart.append(float((one - two).abs() / step))
-        worst = f", where they part at most {max(apart):.2f} steps of bf16" if apart else ""
-        return f"{len(ours) - len(apart)} of {len(ours)} greedy texts equal{worst}"
+    def greedy(self, prompts: torch.Tensor, ours: torch.Tensor, theirs: torch.Tensor) -> str:
+        """Our texts (B, N) beside theirs, and what their model makes of theirs as a whole."""
+        judge = deepcopy(self.theirs).float()
+        mine, whole = [], []
+        for prompt, one, other in zip(prompts, ours, theirs, strict=True):
+            text = torch.cat((prompt, other)).to(self.given.device)
+            logits, again = (self.logits(model, text) for model in (judge, self.theirs))
+            mine.append(Parting.of(one, other, logits))
+            whole.append(Parting.of(again.argmax(-1), other, logits))
+        return f"ours: {worst(mine)}; theirs as a whole: {worst(whole)}"
+
+    def logits(self, model: GPT2LMHeadModel, text: torch.Tensor) -> torch.Tensor:
+        """What each new token of a text was chosen from: (T) -> (N, V), without end-of-text."""
+        logits = model(text[None, :-1]).logits[0, self.length - 1 :].float().cpu()
+        logits[:, 0] = -torch.inf
+        return logits
+
+
+class Parting(NamedTuple):
+    """Where two greedy texts first part: how far each one's token is below the likeliest, in steps
+    of bf16."""
+
+    one: float
+    other: float
+
+    @classmethod
+    def of(cls, one: torch.Tensor, other: torch.Tensor, logits: torch.Tensor) -> "Parting | None":
+        """From two texts (N) and the judge's logits (N, V); None where they are the same."""
+        places = (one != other).nonzero()
+        if not len(places):
+            return None
+        place = int(places[0])
+        best = logits[place].max()
+        step = 2 ** (best.abs().log2().floor() - BF16_BITS)
+        return cls(*(float((best - logits[place, text[place]]) / step) for text in (one, other)))
+
+
+def worst(partings: list[Parting | None]) -> str:
+    """In words, over all texts."""
+    apart = [parting for parting in partings if parting is not None]
+    equal = f"{len(partings) - len(apart)} of {len(partings)} greedy texts equal"
+    if not apart:
+        return equal
+    gap = max(abs(parting.one - parting.other) for parting in apart)
+    one, other = (max(column) for column in zip(*apart, strict=True))
+    return (
+        f"{equal}, where they part at most {gap:.2f} steps of bf16 apart, "
+        f"{one:.2f} and {other:.2f} below the best"
+    )
 
 
 class Rate(NamedTuple):
