@@ -70,33 +70,6 @@ def train_compiled(cell: Cell, backend: str) -> dict[str, Any]:
     return found | {"graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
 
 
-def weights_kept_whole(cell: Cell) -> list[tuple[int, ...]]:
-    """Shapes of what the graph of a forward pass keeps of blocks' weights, as views of them.
-
-    ZeRO 3 frees a gathered weight after the forward pass, but not under a view of it.
-    """
-    torch.compiler.reset()
-    with (
-        patch("web2gpt.parallel.compile.BACKEND", "aot_eager"),
-        patch("web2gpt.parallel.compile.missing", lambda device: ""),
-    ):
-        engine = build(cell)
-    whole = [local.parameter for name, local in engine.tensors.items() if name.startswith("h.")]
-    kept = []
-
-    def look(saved: Tensor) -> Tensor:
-        places = {p.untyped_storage().data_ptr() for p in whole if p.numel()}
-        if not isinstance(saved, torch.nn.Parameter):
-            kept.extend([tuple(saved.shape)] * (saved.untyped_storage().data_ptr() in places))
-        return saved
-
-    tokens, _ = next(micro_batches(engine, 0))
-    with torch.autograd.graph.saved_tensors_hooks(look, lambda saved: saved):
-        engine.deepspeed(tokens)
-    engine.close()
-    return kept
-
-
 def train_and_look_at_imports(cell: Cell, module: str) -> bool:
     """Whether training has loaded ``module``."""
     train(cell, steps=1)

@@ -62,19 +62,6 @@ def test_compiled_blocks_train_as_a_plain_loop_does(worlds: Worlds, cell: Cell) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tensor", [1, 2])
-def test_a_graph_does_not_hold_gathered_weights(worlds: Worlds, tensor: int) -> None:
-    compiled = Cell(compile="on", tensor=tensor, data=2, zero=3)
-    assert worlds[compiled.size].run(rank_tasks.weights_kept_whole, compiled)[0] == []
-
-
-@pytest.mark.long
-def test_a_weight_held_by_a_view_would_show(worlds: Worlds) -> None:
-    """torch's own linear layer, not compiled, keeps its weight's transpose."""
-    assert (32, 32) in worlds[1].run(rank_tasks.weights_kept_whole, Cell())[0]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("tensor", [1, 2])
 def test_dropout_is_the_same_again_and_when_recomputed(worlds: Worlds, tensor: int) -> None:
     losses = [
         worlds[tensor].run(

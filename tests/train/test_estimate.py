@@ -89,6 +89,20 @@ def test_zero_divides_the_states() -> None:
     assert sum(state_bytes("fp16", Parallel(zero=3, data=8))) == (2 + 2 + 16) / 8
 
 
+def test_zero_3_keeps_half_a_billion_weights_whole_beside_its_parts() -> None:
+    train = Train(micro_batch_size=8, global_batch_size=64, precision="bf16")
+
+    def weights(name: str, data: int) -> float:
+        layout = Parallel(data=data, zero=3)
+        return rank_memory(Case(of_size(name), layout, train, 50257), 0).weights
+
+    medium = rank_parameters(of_size("gpt2-medium"), Parallel(), 50304, 0)
+    largest = rank_parameters(of_size("gpt2-xl"), Parallel(), 50304, 0)
+    assert weights("gpt2-medium", 4) == 2 * medium / 4 + 2 * medium
+    assert weights("gpt2-xl", 4) == 2 * largest / 4 + 1e9
+    assert weights("gpt2-xl", 1) == 2 * largest, "a single part is whole"
+
+
 def test_what_cannot_fit_is_refused_and_what_fits_is_proposed() -> None:
     train = Train(micro_batch_size=8, global_batch_size=64, precision="bf16")
     case = Case(of_size("gpt2-xl"), Parallel(data=4), train, 50257)

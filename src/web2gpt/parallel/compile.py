@@ -6,7 +6,8 @@ stand around it, and see no difference. All blocks are alike and share one compi
 compiling takes the same time for any depth.
 
 Under ZeRO 3 a block's parameters are gathered before its forward and backward, so that its graph
-sees whole ones; between the two it keeps the parameters themselves, which are partitioned again.
+sees whole ones. What it keeps between the two is the parameters themselves, no views of them, so
+that DeepSpeed can partition them again where the backward pass is far away.
 
 Left as they are: the embedding and the head's matrix product. A GPU needs Triton, which needs a C
 compiler and Python's headers to load what it made; none of them is needed to train.

@@ -7,6 +7,9 @@ from web2gpt.config.training import Optimizer, Parallel, Train
 from web2gpt.parallel.legal import ACCUMULATION
 
 BUCKET = 20_000_000  # elements; DeepSpeed's default of 5e8 is allocated whole at each step
+# Parameters: ZeRO 3 keeps a gathered one whole if it is used again before as many others have been.
+# DeepSpeed's default; so the last half billion stay whole from the forward to the backward pass.
+REUSE = 1_000_000_000
 NEVER = 1 << 60
 
 
@@ -65,6 +68,7 @@ def _zero(layout: Parallel) -> dict[str, Any]:
     if layout.zero == 3:
         zero["stage3_param_persistence_threshold"] = 0
         zero["stage3_prefetch_bucket_size"] = BUCKET
+        zero["stage3_max_reuse_distance"] = REUSE
     if layout.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     return zero

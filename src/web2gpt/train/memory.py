@@ -14,7 +14,7 @@ from typing import Literal
 
 from web2gpt.config.derive import BatchPlan, padded_vocab_size
 from web2gpt.config.training import Model, Parallel, Train
-from web2gpt.parallel.deepspeed_config import BUCKET
+from web2gpt.parallel.deepspeed_config import BUCKET, REUSE
 from web2gpt.train.counts import rank_parameters, stage_blocks
 
 WORKSPACE = 800_000_000  # CUDA's context, NCCL, matrix products; measured by nvidia-smi, roughly
@@ -80,7 +80,7 @@ def rank_memory(case: Case, stage: int) -> Memory:
         working = max(0.0, working - logits)
     moved = optimizer * count if layout.offload else 0.0
     return Memory(
-        weights=weights * count,
+        weights=weights * count + _gathered(train.precision, layout, count),
         gradients=gradients * count,
         optimizer=optimizer * count - moved,
         activations=kept + working,
@@ -119,6 +119,14 @@ def state_bytes(precision: str, layout: Parallel) -> tuple[float, float, float]:
     if zero == 2:
         return size, accumulated / d, (12 + 4) / d
     return size / d, accumulated / d, (12 + 4) / d
+
+
+def _gathered(precision: str, layout: Parallel, count: int) -> float:
+    """What ZeRO 3 holds of whole weights, beside its parts, when the forward pass ends: those that
+    the backward pass needs again before ``REUSE`` others. With one data rank parts are whole."""
+    if layout.zero < 3 or layout.data == 1:
+        return 0.0
+    return min(count, REUSE // 2) * element_bytes(precision)
 
 
 def _activations(case: Case, stage: int) -> tuple[float, float]:
