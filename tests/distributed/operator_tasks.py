@@ -1,5 +1,7 @@
 """What ranks do to look at the operators by which compiled code speaks to other ranks."""
 
+from itertools import product
+
 import torch
 from cells import Cell
 from torch import Tensor
@@ -8,16 +10,17 @@ from web2gpt.parallel import communication
 from web2gpt.parallel.communication import TensorGroup
 from web2gpt.parallel.grid import Grid
 
-B, T, IN, OUT = 2, 8, 6, 10
+T, IN, OUT = 8, 6, 10
 
 
 def check_operators(cell: Cell) -> list[str]:
     """What is wrong with the operators of this layout's tensor group: in their schema, in what the
-    compiler is told of their results, or in the results, for inputs of any strides."""
+    compiler is told of their results, or in the results, for inputs of any strides; also with a
+    single sequence, where regrouping positions copies nothing."""
     group = Grid.of(cell.setup().layout).tensor
     wrong = []
-    for function, operator in communication._OPERATORS.items():
-        packed = _inputs(function.__name__, group)
+    for (function, operator), batch in product(communication._OPERATORS.items(), (1, 2)):
+        packed = _inputs(function.__name__, batch, group)
         for inputs in (packed, [_spread(x) for x in packed]):
             torch.library.opcheck(
                 operator, (*inputs, group.name), test_utils=("test_schema", "test_faketensor")
@@ -28,13 +31,13 @@ def check_operators(cell: Cell) -> list[str]:
     return wrong
 
 
-def _inputs(name: str, group: TensorGroup) -> list[Tensor]:
+def _inputs(name: str, batch: int, group: TensorGroup) -> list[Tensor]:
     """Whole numbers, different on each rank, so that sums are exact in any order."""
     generator = torch.Generator().manual_seed(group.rank)
     shapes = {
-        "_product_out": [(B, T, IN), (OUT, IN)],
-        "_gradients_in": [(B, T, OUT), (B, T, IN), (OUT, IN)],
-    }.get(name, [(B, T, IN)])
+        "_product_out": [(batch, T, IN), (OUT, IN)],
+        "_gradients_in": [(batch, T, OUT), (batch, T, IN), (OUT, IN)],
+    }.get(name, [(batch, T, IN)])
     return [torch.randint(-9, 9, shape, generator=generator).float() for shape in shapes]
 
 
