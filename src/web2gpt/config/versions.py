@@ -17,7 +17,7 @@ VERSIONS = {
     "index": 2,
     "train": 5,
     "merge_checkpoint": 1,
-    "sample": 4,
+    "sample": 3,
     "evaluate": 2,
     "report": 3,
 }

@@ -62,12 +62,9 @@ def pack(model: GPT2) -> GPT2:
 
 
 def projection(model: GPT2) -> nn.Module:
-    """The head's product with the token embedding, packed if possible: (…, C) -> (…, V). A GPU's
-    sums of bf16 are taken as they are, float32: rounding them would swap likely tokens."""
-    weight = model.head.wte.weight.detach()
-    if packs(weight):
-        return PackedLinear(weight, None)
-    return _Unrounded(weight) if sums_in_float32(weight) else _Tied(weight)
+    """The head's product with the token embedding, packed if possible: (…, C) -> (…, V)."""
+    weight = model.head.wte.weight
+    return PackedLinear(weight, None) if packs(weight) else _Tied(weight)
 
 
 class _Tied(nn.Module):
@@ -77,23 +74,6 @@ class _Tied(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight)
-
-
-class _Unrounded(_Tied):
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.mm(x.reshape(-1, x.size(-1)), self.weight.t(), out_dtype=torch.float32)
-        return y.view(*x.shape[:-1], -1)
-
-
-def sums_in_float32(weight: Tensor) -> bool:
-    """Whether products of narrower matrices of this kind can be had in float32, by trying one."""
-    if weight.dtype == torch.float32:
-        return False
-    try:
-        _Unrounded(weight[:8])(weight[:8])
-    except (RuntimeError, TypeError):  # no such product on this device, or in this torch
-        return False
-    return True
 
 
 def packs(weight: Tensor) -> bool:
