@@ -1,6 +1,10 @@
 """Tests run on two cores: a file's tests stay together, so that what they share is made once."""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist's own hook reads the marks

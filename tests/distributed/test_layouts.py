@@ -14,8 +14,8 @@ from pool import Worlds
 
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import newest_checkpoint
+from web2gpt.config.combinations import Combination, refusal
 from web2gpt.config.derive import check_layout
-from web2gpt.parallel.legal import Combination, refusal
 
 SHORT = [
     *(Cell(zero=zero) for zero in (0, 1, 3)),

@@ -47,6 +47,14 @@ def test_a_learning_rate_beyond_reason_ends_it_too(data: Data, tmp_path: Path) -
     assert "the first bad parameter is" in said
 
 
+def test_weights_that_compute_nothing_are_no_result(data: Data, tmp_path: Path) -> None:
+    chosen = settings(steps=3) | SINGLE | {"optimizer": {"lr": 1e18}}
+    run = Run(data, tmp_path)
+    said = run.finish(chosen | {"schedule": {"warmup_fraction": 0.0}}, code=1)
+    assert " nan after the last step, 3: with these weights nothing" in said
+    assert "perplexity nan" in run.said
+
+
 @pytest.mark.long
 def test_when_its_time_is_over_it_saves_and_leaves_but_never_without_a_step(
     data: Data, tmp_path: Path

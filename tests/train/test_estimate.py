@@ -74,6 +74,13 @@ def test_memory_is_within_15_percent_of_the_peaks_that_the_post_measured(
     assert estimate == pytest.approx(measured_gb * 2**30, rel=0.15), "whichever GB they meant"
 
 
+def test_proposals_are_found_for_any_size_that_can_be_given() -> None:
+    layout = Parallel(tensor=1, pipeline=1, data=10_080)
+    train = Train(micro_batch_size=9_240, global_batch_size=10_080 * 9_240)
+    found = proposals(Case(of_size("gpt2-xl"), layout, train, 50257), 24e9)
+    assert len(found) == 3 and all(proposal.memory.total <= 24e9 for proposal in found)
+
+
 def test_activations_are_those_of_the_literature() -> None:
     """Korthikanti et al., table 2: s b h L (34 + 5 a s / h) with nothing recomputed."""
     train = Train(micro_batch_size=8, global_batch_size=8, precision="fp16")

@@ -6,8 +6,11 @@ Here only, so that no number is worked out twice.
 from dataclasses import dataclass
 from typing import Self
 
+from web2gpt.config.combinations import check_combination
 from web2gpt.config.length import batch_sizes
 from web2gpt.config.training import Model, Parallel, Train
+
+MOST_RAMPUP_SIZES = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def padded_vocab_size(vocab_size: int, model: Model, parallel: Parallel) -> int:
 
 
 def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
-    """Raise ``ValueError`` if the layout does not divide model and batch, or is not ``processes``.
+    """Raise ``ValueError`` if the layout does not divide model and batch, is not ``processes``, or
+    is no combination that trains rightly.
 
     For sections that are valid in themselves.
     """
@@ -85,6 +89,7 @@ def check_layout(model: Model, parallel: Parallel, train: Train) -> None:
             f"parallel.pipeline = {parallel.pipeline} is more than model.n_layer = "
             f"{model.n_layer}; a stage needs a layer: take {model.n_layer} or fewer"
         )
+    check_combination(train, parallel)
     _check_batches(train, parallel)
 
 
@@ -99,6 +104,11 @@ def _check_batches(train: Train, parallel: Parallel) -> None:
         raise ValueError(
             "train.rampup_start: with parallel.offload the number of micro-batches is fixed; "
             "set one of them to null or false"
+        )
+    if start is not None and (full - start) // train.rampup_increment > MOST_RAMPUP_SIZES:
+        raise ValueError(
+            f"train.rampup_increment = {train.rampup_increment} from {start} to {full} makes more "
+            f"than {MOST_RAMPUP_SIZES:,} sizes of batch; grow by more"
         )
     for size in [full, *batch_sizes(train)]:
         if size % (micro * data):

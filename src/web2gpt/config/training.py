@@ -11,10 +11,10 @@ from web2gpt.config.base import Real, Settings
 class Model(Settings):
     """GPT-2's sizes, under Hugging Face's names."""
 
-    n_layer: int = Field(4, ge=1, description="blocks")
-    n_embd: int = Field(128, ge=1, description="hidden size")
-    n_head: int = Field(4, ge=1, description="attention heads")
-    n_positions: int = Field(128, ge=1, description="sequence length, in tokens")
+    n_layer: int = Field(4, ge=1, le=10_000, description="blocks")
+    n_embd: int = Field(128, ge=1, le=1_000_000, description="hidden size")
+    n_head: int = Field(4, ge=1, le=10_000, description="attention heads")
+    n_positions: int = Field(128, ge=1, le=10_000_000, description="sequence length, in tokens")
     activation_function: Literal["gelu_new", "gelu"] = Field("gelu_new", description="of the MLP")
     embd_pdrop: Real = Field(0.0, ge=0, lt=1, description="dropout after the embeddings")
     attn_pdrop: Real = Field(0.0, ge=0, lt=1, description="dropout of attention weights")
@@ -22,7 +22,10 @@ class Model(Settings):
     layer_norm_epsilon: Real = Field(1e-5, gt=0, description="of all layer norms")
     initializer_range: Real = Field(0.02, gt=0, description="standard deviation of initial weights")
     vocab_multiple: int = Field(
-        128, ge=1, description="the vocabulary is padded to a multiple of this times tensor"
+        128,
+        ge=1,
+        le=1_000_000,
+        description="the vocabulary is padded to a multiple of this times tensor",
     )
 
     @model_validator(mode="after")
@@ -35,9 +38,9 @@ class Model(Settings):
 class Parallel(Settings):
     """The layout: processes = tensor x pipeline x data."""
 
-    tensor: int = Field(1, ge=1, description="ranks that share each layer")
-    pipeline: int = Field(1, ge=1, description="stages that the layers are split into")
-    data: int = Field(1, ge=1, description="replicas that share the global batch")
+    tensor: int = Field(1, ge=1, le=10_000, description="ranks that share each layer")
+    pipeline: int = Field(1, ge=1, le=10_000, description="stages that the layers are split into")
+    data: int = Field(1, ge=1, le=100_000, description="replicas that share the global batch")
     zero: Literal[0, 1, 2, 3] = Field(
         1, description="what data ranks share: 1 optimizer, 2 and gradients, 3 and parameters"
     )
@@ -87,8 +90,12 @@ class Train(Settings):
     )
     samples: int | None = Field(None, ge=1, description="length in sequences instead")
     tokens: int | None = Field(None, ge=1, description="length in tokens instead")
-    micro_batch_size: int = Field(8, ge=1, description="sequences a data rank computes at once")
-    global_batch_size: int = Field(16, ge=1, description="sequences a step, over all data ranks")
+    micro_batch_size: int = Field(
+        8, ge=1, le=10_000, description="sequences a data rank computes at once"
+    )
+    global_batch_size: int = Field(
+        16, ge=1, le=100_000_000, description="sequences a step, over all data ranks"
+    )
     rampup_start: int | None = Field(
         None, ge=1, description="global batch to begin with; none: the full one at once"
     )
@@ -116,7 +123,10 @@ class Train(Settings):
         1, ge=1, description="nodes that a cluster's scheduler is asked for; elsewhere one is used"
     )
     threads: int = Field(
-        1, ge=1, description="CPU threads a process; results depend on it in their last bits"
+        1,
+        ge=1,
+        le=1_000,
+        description="CPU threads a process; results depend on it in their last bits",
     )
     recompute: Literal["none", "selective", "full"] = Field(
         "none", description="made again in backward: nothing, attention's core, whole blocks"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from web2gpt.config.combinations import ACCUMULATION
 from web2gpt.config.derive import BatchPlan
 from web2gpt.config.training import Optimizer, Parallel, Train
-from web2gpt.parallel.legal import ACCUMULATION
 
 BUCKET = 20_000_000  # elements; DeepSpeed's default of 5e8 is allocated whole at each step
 # Parameters: ZeRO 3 keeps a gathered one whole if it is used again before as many others have been.
@@ -14,7 +14,7 @@ NEVER = 1 << 60
 
 
 def deepspeed_config(train: Train, layout: Parallel, optimizer: Optimizer) -> dict[str, Any]:
-    """The configuration for a combination that ``parallel.legal`` allows."""
+    """The configuration for a combination that ``config.combinations`` allows."""
     plan = BatchPlan.of(train, layout)
     config: dict[str, Any] = {
         "train_batch_size": plan.global_batch_size,

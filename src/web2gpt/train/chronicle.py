@@ -101,7 +101,7 @@ class Chronicle:
     def tell_validation(self, step: int, losses: dict[str, float]) -> None:
         self.metrics.add({"step": step, **losses})
         texts = [f"{name.replace('_', ' ')} {loss:.4f}" for name, loss in losses.items()]
-        perplexity = math.exp(min(20.0, next(iter(losses.values()))))
+        perplexity = math.exp(min(next(iter(losses.values())), 20.0))  # NaN stays NaN
         self._voice.say(f"step {step:,}: {', '.join(texts)} (perplexity {perplexity:,.2f})")
 
     def _row(self, step: Step, speed: Speed, waited: float) -> dict[str, Any]:
@@ -184,6 +184,16 @@ def diverged(step: Step, verdict: str, documents: list[str], began_after: str) -
         f"them was applied. {began_after}Lower optimizer.lr, pass over the data with "
         "train.skip_steps from an earlier checkpoint (train.continue_from), or take "
         "train.precision: fp32."
+    )
+
+
+def useless(step: int, losses: dict[str, float], last_good: str) -> DivergedError:
+    """The error of a run whose weights, after its last step, compute no finite loss."""
+    shown = ", ".join(f"{name} {loss}" for name, loss in losses.items())
+    return DivergedError(
+        f"train: {shown} after the last step, {step:,}: with these weights nothing can be "
+        f"computed. {last_good}Lower optimizer.lr, or go on from a checkpoint before the loss rose "
+        "(train.continue_from)."
     )
 
 

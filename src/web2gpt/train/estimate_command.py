@@ -23,7 +23,7 @@ def estimate(
         int | None, typer.Option(min=1, help="training tokens of the corpus, for the epochs")
     ] = None,
     gpu_memory: Annotated[
-        float | None, typer.Option(help="GB (10^9 bytes) of a GPU; none: by nvidia-smi")
+        float | None, typer.Option(min=0.001, help="GB (10^9 bytes) of a GPU; none: by nvidia-smi")
     ] = None,
     tflops: Annotated[
         float | None, typer.Option(min=0.001, help="TFLOP/s that a process really reaches")

@@ -11,7 +11,6 @@ from web2gpt.config.load import parse_settings, read_config
 from web2gpt.config.train_stage import TrainStage
 from web2gpt.io.atomic import read_json
 from web2gpt.io.made import made_by
-from web2gpt.parallel.legal import check_combination
 from web2gpt.train.estimate import Estimate, Situation
 from web2gpt.train.estimate_table import table_lines
 from web2gpt.train.fitting import require_fit
@@ -38,7 +37,6 @@ def show_estimate(given: Given, settings: TrainStage, *, as_json: bool = False) 
     then after it was printed.
     """
     stage, vocab_size = _stage(given, settings)
-    check_combination(stage.train, stage.parallel)
     corpus_tokens = given.corpus_tokens
     if given.index:
         manifest = _manifest(given.index)

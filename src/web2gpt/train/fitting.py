@@ -8,7 +8,6 @@ from typing import Any
 from web2gpt.config.derive import check_layout, world_size
 from web2gpt.config.training import Model, Parallel, Train
 from web2gpt.errors import ConfigError
-from web2gpt.parallel.legal import Combination, refusal
 from web2gpt.train.memory import Case, Memory, worst_memory
 
 PROPOSALS = 3
@@ -43,7 +42,7 @@ def require_fit(case: Case, gpu_bytes: float) -> None:
 def proposals(case: Case, gpu_bytes: float) -> list[Proposal]:
     """Up to three ways to fit on the same number of GPUs, those that change least first."""
     found: list[Proposal] = []
-    for layout, train in _candidates(case.layout, case.train):
+    for layout, train in _candidates(case):
         if not _is_legal(case.model, layout, train):
             continue
         memory = worst_memory(replace(case, layout=layout, train=train))
@@ -54,14 +53,14 @@ def proposals(case: Case, gpu_bytes: float) -> list[Proposal]:
     return sorted(found, key=lambda one: len(one.changes))[:PROPOSALS]
 
 
-def _candidates(layout: Parallel, train: Train) -> Iterator[tuple[Parallel, Train]]:
+def _candidates(case: Case) -> Iterator[tuple[Parallel, Train]]:
+    model, layout, train = case.model, case.layout, case.train
     size = world_size(layout)
-    micros = [n for n in range(train.micro_batch_size, 0, -1) if train.micro_batch_size % n == 0]
+    micros = _divisors(train.micro_batch_size, train.micro_batch_size)[::-1]
     splits = [
         (tensor, pipeline, size // tensor // pipeline)
-        for tensor in range(1, size + 1)
-        for pipeline in range(1, size // tensor + 1)
-        if size % (tensor * pipeline) == 0
+        for tensor in _divisors(size, model.n_head)
+        for pipeline in _divisors(size // tensor, model.n_layer)
     ]
     for recompute, micro, zero, split in product(
         ("none", "selective", "full"), micros, range(layout.zero, 4), splits
@@ -73,12 +72,17 @@ def _candidates(layout: Parallel, train: Train) -> Iterator[tuple[Parallel, Trai
         )
 
 
+def _divisors(number: int, most: int) -> list[int]:
+    """Those of ``number`` that are no more than ``most``, smallest first."""
+    return [part for part in range(1, min(number, most) + 1) if number % part == 0]
+
+
 def _is_legal(model: Model, layout: Parallel, train: Train) -> bool:
     try:
         check_layout(model, layout, train)
     except ValueError:
         return False
-    return refusal(Combination.of(train, layout)) is None
+    return True
 
 
 def _changes(section: str, old: Any, new: Any) -> Iterator[tuple[str, Any]]:

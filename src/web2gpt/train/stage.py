@@ -19,7 +19,6 @@ from web2gpt.io.atomic import TEMPORARY, read_json
 from web2gpt.io.checksums import checksum
 from web2gpt.io.made import made_by
 from web2gpt.io.work import WorkFolder
-from web2gpt.parallel.legal import check_combination
 from web2gpt.train.attempts import remembered
 from web2gpt.train.device import choose_device
 from web2gpt.train.job import CURVES, DONE, METRICS, Job
@@ -68,7 +67,6 @@ def train_run(files: TrainFiles, stage: TrainStage, attempt: int = 1) -> bool:
 
 def _plan(files: TrainFiles, stage: TrainStage, nodes: Nodes) -> tuple[Job, dict[str, Any]]:
     """The job, and what decides its weights. Raises before anything has been started or written."""
-    check_combination(stage.train, stage.parallel)
     nodes.share(world_size(stage.parallel))
     device = choose_device(stage.train, stage.parallel, nodes=nodes.count)
     check_tracker(stage.train)

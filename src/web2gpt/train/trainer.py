@@ -5,6 +5,7 @@ and all else that it depends on is in the checkpoint; so a run that was killed a
 the same weights and losses, bit for bit, as one that was not.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +24,7 @@ from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Batches, Rows
 from web2gpt.train.blame import Blame
 from web2gpt.train.checkpoints import Checkpoints, full_state
-from web2gpt.train.chronicle import Chronicle, Step, diverged
+from web2gpt.train.chronicle import Chronicle, Step, diverged, useless
 from web2gpt.train.estimate import Estimate, Situation
 from web2gpt.train.estimate_options import training_tokens
 from web2gpt.train.estimate_table import table_lines
@@ -235,6 +236,8 @@ class Trainer:
         if self.chronicle and losses:
             self.chronicle.tell_validation(step, losses)
             self.chronicle.pace.restart()
+        if step == self.length.steps and not all(map(math.isfinite, losses.values())):
+            raise useless(step, losses, self._last_good())
 
     def _save(self, *, wait: bool, even_if_bad: bool = False) -> None:
         """Save, but not amid bad steps unless the run is about to end."""

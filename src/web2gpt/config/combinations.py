@@ -2,8 +2,8 @@
 others are not.
 
 DeepSpeed refuses some of them late, with ranks already waiting for each other, and trains others
-wrongly without a word. So every combination is looked up here before a process group exists. What
-is allowed was compared with a plain torch loop (tests/distributed).
+wrongly without a word. So every combination is looked up here when a configuration is read, before
+any job starts. What is allowed was compared with a plain torch loop (tests/distributed).
 
 Accumulation is the type in which gradients of micro-batches are added up. It is no setting: for
 each precision exactly one is right everywhere, ``ACCUMULATION``.
@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any, Literal
 
 from web2gpt.config.training import Parallel, Train
-from web2gpt.errors import ConfigError
 
 Precision = Literal["fp32", "bf16", "fp16"]
 
@@ -149,11 +148,11 @@ def nearest(combination: Combination) -> dict[str, object]:
 
 
 def check_combination(train: Train, layout: Parallel) -> None:
-    """Raise ``ConfigError`` with the reason and the nearest combination that works."""
+    """Raise ``ValueError`` with the reason and the nearest combination that works."""
     combination = Combination.of(train, layout)
     found = refusal(combination)
     if found:
         changes = " with ".join(
             f"parallel.{name}: {str(value).lower()}" for name, value in nearest(combination).items()
         )
-        raise ConfigError(f"{combination}: {found.reason}; {changes} works")
+        raise ValueError(f"{combination}: {found.reason}; {changes} works")

@@ -1,24 +1,14 @@
 """Every combination is either right (shown in tests/distributed) or refused with a way out."""
 
-import os
 import re
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from pydantic import ValidationError
 
-os.environ.setdefault("DS_ACCELERATOR", "cpu")
-
-from deepspeed.accelerator import get_accelerator
-
-from web2gpt.config.train_stage import TrainStage
-from web2gpt.config.training import Optimizer, Parallel, Train
-from web2gpt.errors import ConfigError
-from web2gpt.parallel.deepspeed_config import deepspeed_config
-from web2gpt.parallel.legal import (
+from web2gpt.config.combinations import (
     ACCUMULATION,
     Combination,
     all_combinations,
@@ -26,9 +16,10 @@ from web2gpt.parallel.legal import (
     nearest,
     refusal,
 )
-from web2gpt.train.job import Job
-from web2gpt.train.stage import TrainFiles, train_run
-from web2gpt.train.worker import run
+from web2gpt.config.load import load_config
+from web2gpt.config.train_stage import TrainStage
+from web2gpt.config.training import Parallel, Train
+from web2gpt.errors import ConfigError
 
 # precision, stages of ZeRO, pipeline, offload: by hand from what was measured.
 RIGHT = [
@@ -84,7 +75,7 @@ def test_a_run_starts_only_with_a_row_that_is_right_else_is_told_one() -> None:
         if refusal(row) is None:
             check_combination(train, layout)
             continue
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(ValueError) as caught:
             check_combination(train, layout)
         advice = re.findall(r"parallel\.(\w+): (\w+)", str(caught.value).rpartition("; ")[2])
         taken = {name: orjson.loads(value) for name, value in advice}
@@ -92,34 +83,21 @@ def test_a_run_starts_only_with_a_row_that_is_right_else_is_told_one() -> None:
     assert walked == 3 * 4 * 2 * 2
 
 
-def test_the_command_refuses_before_anything_is_started_or_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folders = [Path(name) for name in ("out", "checkpoints", "work")]
-    files = TrainFiles(Path("manifest.json"), Path("tokenizer.json"), *folders)
+def test_a_configuration_with_a_row_that_is_refused_is_no_configuration() -> None:
+    """The whole one, which Snakemake reads before it plans a job, and a training run's."""
     refused = 0
     for row in ROWS:
         if row.accumulation != ACCUMULATION[row.precision] or refusal(row) is None:
             continue
         layout = {"pipeline": 1 + row.pipeline, "zero": row.zero, "offload": row.offload}
-        train = {"precision": row.precision, "device": "cpu"}
-        with pytest.raises(ConfigError, match=r"works$"):
-            train_run(files, TrainStage.model_validate({"parallel": layout, "train": train}))
+        sections = {"parallel": layout, "train": {"precision": row.precision}}
+        assert advice(sections).endswith(" works")
+        with pytest.raises(ConfigError, match=r"parallel\.\w+: \w+ works$"):
+            load_config(
+                {"input": [{"name": "web", "kind": "warc", "paths": ["x.warc"]}], **sections}
+            )
         refused += 1
     assert refused == 3 * 4 * 2 * 2 - sum(len(zeros) for _, zeros, _, _ in RIGHT)
-    assert [path.name for path in tmp_path.iterdir()] == ["work_error.json"], "what it said"
-
-
-def test_a_precision_that_the_device_lacks_is_refused_before_ranks_meet(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(type(get_accelerator()), "is_fp16_supported", lambda self: False)
-    monkeypatch.setattr("web2gpt.parallel.processes.join", lambda *_, **__: pytest.fail("joined"))
-    stage = TrainStage(train=Train(precision="fp16"))
-    job = Job(stage, tmp_path, 257, "identity", tmp_path, tmp_path, "cpu")
-    with pytest.raises(ConfigError, match="fp16 is not supported by this cpu; bf16 is"):
-        run(job, 0, None)  # type: ignore[arg-type]  # it does not come to that
 
 
 def advice(stage: dict[str, dict[str, Any]]) -> str:
@@ -165,24 +143,14 @@ def test_a_batch_that_does_not_divide_is_told_what_does(
 
 
 def test_the_message_says_what_why_and_what_works() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ValueError) as caught:
         check_combination(Train(precision="bf16"), Parallel(pipeline=2, zero=2))
     assert "parallel.zero 2, parallel.pipeline above 1" in str(caught.value)
     assert str(caught.value).endswith("parallel.zero: 1 works")
 
 
-def test_deepspeed_is_told_the_accumulation_of_the_table() -> None:
-    told = {
-        precision: deepspeed_config(Train(precision=precision), Parallel(), Optimizer())  # type: ignore[arg-type]
-        .get("data_types", {})
-        .get("grad_accum_dtype")
-        for precision in ACCUMULATION
-    }
-    # Left unset it is the type of the computation.
-    assert {precision: kind or precision for precision, kind in told.items()} == ACCUMULATION
-
-
-def test_fp16_has_a_loss_scale_that_follows_overflows() -> None:
-    fp16 = deepspeed_config(Train(precision="fp16"), Parallel(), Optimizer())["fp16"]
-    assert fp16["enabled"] and fp16["loss_scale"] == 0, "0: dynamic"
-    assert fp16["initial_scale_power"] == 16 and fp16["min_loss_scale"] == 1
+def test_a_ramp_up_of_more_sizes_than_can_be_meant_is_refused_at_once() -> None:
+    batch = {"rampup_start": 2, "rampup_increment": 2, "micro_batch_size": 2}
+    said = advice({"train": batch | {"global_batch_size": 100_000_000}})
+    assert said.endswith("makes more than 10,000 sizes of batch; grow by more")
+    TrainStage.model_validate({"train": batch | {"global_batch_size": 2_000}})
