@@ -81,9 +81,12 @@ def variations() -> list[Cell]:
 
 
 def is_legal(cell: Cell) -> bool:
+    """Whether the combination is. A cell whose sizes do not fit is a fault of these lists."""
     setup = cell.setup()
+    if refusal(Combination.of(setup.train, setup.layout)):
+        return False
     check_layout(setup.model, setup.layout, setup.train)
-    return refusal(Combination.of(setup.train, setup.layout)) is None
+    return True
 
 
 def low_precision() -> list[Cell]:
