@@ -29,17 +29,17 @@ import typer
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from datasketch import MinHash  # noqa: E402
-from tests.benchmarks.dedup_corpus import Corpus, identifier, words_of  # noqa: E402
-from tests.benchmarks.dedup_million import deduplicate_by_commands  # noqa: E402
-from tests.dedup.corpora import deduplicate_shards, jaccard  # noqa: E402
+from datasketch import MinHash
+from tests.benchmarks.dedup_corpus import Corpus, identifier, words_of
+from tests.benchmarks.dedup_million import deduplicate_by_commands
+from tests.dedup.corpora import deduplicate_shards, jaccard
 
-from web2gpt.config.dedup import Dedup  # noqa: E402
-from web2gpt.dedup.bands import Bands  # noqa: E402
-from web2gpt.dedup.minhash import Permutations  # noqa: E402
-from web2gpt.dedup.shingles import Shingler  # noqa: E402
-from web2gpt.dedup.signatures import compute_signatures  # noqa: E402
-from web2gpt.dedup.text import normalise  # noqa: E402
+from web2gpt.config.dedup import Dedup
+from web2gpt.dedup.bands import Bands
+from web2gpt.dedup.minhash import Permutations
+from web2gpt.dedup.shingles import Shingler
+from web2gpt.dedup.signatures import compute_signatures
+from web2gpt.dedup.text import normalise
 
 PEERS = Path(__file__).parent / "peers"
 CLASSES = (0.8, 0.85, 0.9, 0.95)
@@ -140,12 +140,12 @@ def pipelines(
     runs: dict[str, Callable[[Path], Row]] = {}
     for settings in (Dedup(), Dedup.model_validate(few)):
         name = f"web2gpt, {_bands(settings)}"
-        runs[name] = lambda work, settings=settings: _ours(shards, work, settings)  # type: ignore[misc]
+        runs[name] = lambda work, settings=settings: _ours(shards, work, settings)
     if datatrove:
         for bands, rows in ((14, 9), (14, 8)):
             script = [datatrove, PEERS / "datatrove_minhash.py", shards[0].parent]
             name = f"datatrove, {bands} x {rows}" + (" (its default)" if rows == 8 else "")
-            runs[name] = lambda work, s=script, b=bands, r=rows: _peer([*s, work, b, r])  # type: ignore[misc]
+            runs[name] = lambda work, s=script, b=bands, r=rows: _peer([*s, work, b, r])
     if text_dedup:
         script = [text_dedup, PEERS / "text_dedup_minhash.py", lines]
         runs["text-dedup, 14 x 9"] = lambda work: _peer([*script, work, 14, 9, 0.8])

@@ -88,7 +88,7 @@ class PageServer(asyncio.Protocol):
         self._number += 1
         is_page = not data.startswith(b"GET /robots.txt")
         page = self.pages[self._number % PAGES] if is_page else self.absent
-        self._transport.write(page)  # type: ignore[attr-defined]
+        self._transport.write(page)
 
 
 def serve(pipe: Connection, core: int) -> None:

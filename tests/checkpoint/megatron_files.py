@@ -88,8 +88,8 @@ def megatron_classes() -> Iterator[Any]:
     PositionEmbeddingType.__qualname__ = "PositionEmbeddingType"
     DynamicLossScaler.__module__ = "fp16.loss_scaler"
     DynamicLossScaler.__qualname__ = "DynamicLossScaler"
-    enums.PositionEmbeddingType = PositionEmbeddingType  # type: ignore[attr-defined]
-    scaler.DynamicLossScaler = DynamicLossScaler  # type: ignore[attr-defined]
+    enums.PositionEmbeddingType = PositionEmbeddingType
+    scaler.DynamicLossScaler = DynamicLossScaler
     names = {
         "megatron": ModuleType("megatron"),
         "megatron.model": ModuleType("megatron.model"),

@@ -47,8 +47,8 @@ def run_stage(tmp_path: Path) -> Stage:
         arguments = [*command, "--documents", str(shard), *files, *flags]
         CliRunner().invoke(app, arguments, catch_exceptions=False)
         return Outcome(
-            list(read_jsonl(paths["output"])),  # type: ignore[arg-type]
-            list(read_jsonl(paths["rejected"])),  # type: ignore[arg-type]
+            list(read_jsonl(paths["output"])),
+            list(read_jsonl(paths["rejected"])),
             read_json(paths["stats"]),
             {name: paths[name].read_bytes() for name in ("output", "rejected")},
         )

@@ -36,8 +36,8 @@ def undisturbed(place: Path) -> Path:
 def test_the_chain_puts_all_stages_to_work(undisturbed: Path) -> None:
     documents = list(shards.read_jsonl(undisturbed / "merge.documents.jsonl.zst"))
     assert 40 < len(documents) < 62
-    assert any("piece" in document for document in documents)  # type: ignore[operator]
-    assert any("held_out" in document for document in documents)  # type: ignore[operator]
+    assert any("piece" in document for document in documents)
+    assert any("held_out" in document for document in documents)
     for stage in ("extract-pages", "extract-lines", "clean-pages"):
         assert list(shards.read_jsonl(undisturbed / f"{stage}.rejected.jsonl.zst"))
 

@@ -18,7 +18,7 @@ from web2gpt.config.clean import Ftfy
 
 HARMLESS = ["plain words ", "longer line without anything ", "\n", "\t", "\x0c", "& so", "&", ";"]
 MARKUP = ["&amp;", "&eacute;", "&EACUTE;", "&#8217;", "&#x27;", "&lt;", "<", "<b>", "a<b"]
-MOJIBAKE = ["schön", "schÃ¶n", "â€œquotedâ€\x9d", "Ã", "Ã\xa0", "à ", "\xa0", "ã‚¹"]  # noqa: RUF001
+MOJIBAKE = ["schön", "schÃ¶n", "â€œquotedâ€\x9d", "Ã", "Ã\xa0", "à ", "\xa0", "ã‚¹"]
 FORMS = ["“curly”", "ﬁne", "\uff37\uff29\uff24\uff25", "e\u0301", "\ud83d\ude00"]
 CONTROLS = ["\r\n", "\r", "\x00", "\x1b[31m", "\x0b", "\x7f", "\x85", "\u2028", "\ufeff"]
 PIECES = st.sampled_from(HARMLESS + MARKUP + MOJIBAKE + FORMS + CONTROLS)
@@ -86,7 +86,7 @@ def test_mojibake_shows_in_two_characters_side_by_side_or_in_one_that_is_listed(
     listed = {code for code in range(256, 400) if chr(code) in "Œœ"} | {0xC2, 0xC3}
     listed |= set(range(0x80, 0xA0))
     assert {code for code in range(0x3000) if re.match(f"[{ALONE}]", chr(code))} == listed
-    ways = list(alternatives(re._parser.parse(BADNESS_RE.pattern, re.VERBOSE)))  # type: ignore[attr-defined]
+    ways = list(alternatives(re._parser.parse(BADNESS_RE.pattern, re.VERBOSE)))
     assert len(ways) > 30
     for way in ways:
         beyond = [place is not None and min(place) > 0x7F for place in way]
@@ -100,7 +100,7 @@ def test_quotes_are_straightened_as_ftfy_does() -> None:
 
 
 def test_same_text_as_ftfy_for_all_pairs_of_telling_characters() -> None:
-    telling = "aA Â½éÉ“”’…€£–œŒÃ°中ав\u0301\xa0\x85&;ﬁ"  # noqa: RUF001
+    telling = "aA Â½éÉ“”’…€£–œŒÃ°中ав\u0301\xa0\x85&;ﬁ"
     text = "".join(f"x{a}{b} y {b}\n" for a in telling for b in telling)
     assert text_fixer(Ftfy())(text) == ftfy.fix_text(text)
 

@@ -40,7 +40,7 @@ ROWS = list(all_combinations())
 def test_every_row_of_the_table() -> None:
     assert len(ROWS) == len(set(ROWS)) == 3 * 3 * 4 * 2 * 2
     expected = {
-        Combination(precision, ACCUMULATION[precision], zero, pipeline, offload)  # type: ignore[arg-type, index]
+        Combination(precision, ACCUMULATION[precision], zero, pipeline, offload)
         for precision, zeros, pipeline, offload in RIGHT
         for zero in zeros
     }
@@ -54,13 +54,13 @@ def test_what_is_refused_has_a_reason_and_a_nearest_that_is_right() -> None:
             continue
         assert len(found.reason) > 20, row
         changes = nearest(row)
-        mended = replace(row, **changes)  # type: ignore[arg-type]
+        mended = replace(row, **changes)
         assert refusal(mended) is None, row
         assert (mended.precision, mended.pipeline) == (row.precision, row.pipeline), row
         before, after = asdict(row), asdict(mended)
         assert all(before[name] != after[name] for name in changes), row
         for name in changes:  # fewer would not do
-            assert refusal(replace(mended, **{name: before[name]})), row  # type: ignore[arg-type]
+            assert refusal(replace(mended, **{name: before[name]})), row
 
 
 def test_a_run_starts_only_with_a_row_that_is_right_else_is_told_one() -> None:
@@ -68,7 +68,7 @@ def test_a_run_starts_only_with_a_row_that_is_right_else_is_told_one() -> None:
     for row in ROWS:
         if row.accumulation != ACCUMULATION[row.precision]:
             continue  # no setting asks for it
-        layout = Parallel(pipeline=1 + row.pipeline, zero=row.zero, offload=row.offload)  # type: ignore[arg-type]
+        layout = Parallel(pipeline=1 + row.pipeline, zero=row.zero, offload=row.offload)
         train = Train(precision=row.precision)
         assert Combination.of(train, layout) == row
         walked += 1

@@ -235,7 +235,7 @@ def test_the_resolved_form_is_the_same_configuration(tmp_path: Path) -> None:
 
 def test_a_configuration_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        load_config(config()).run.seed = 3  # type: ignore[misc]
+        load_config(config()).run.seed = 3
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,6 @@ ORDINARY = ["a", "B", "é", "ü", " ", " ", "\n", "&amp;", "&", ";", "<", "0", "
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.7])
-# ruff: noqa: RUF001
 def test_shortcuts_say_the_same_as_ftfy_on_anything(share: float) -> None:
     draw = random.Random(f"{share}")
     found = set[bool]()

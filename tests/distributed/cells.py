@@ -98,16 +98,16 @@ class Cell:
             tensor=self.tensor,
             pipeline=self.pipeline,
             data=self.data,
-            zero=self.zero,  # type: ignore[arg-type]
+            zero=self.zero,
             offload=self.offload,
             sequence=self.sequence,
         )
         train = Train(
             micro_batch_size=self.micro,
             global_batch_size=self.batch,
-            precision=self.precision,  # type: ignore[arg-type]
-            recompute=self.recompute,  # type: ignore[arg-type]
-            compile=self.compile,  # type: ignore[arg-type]
+            precision=self.precision,
+            recompute=self.recompute,
+            compile=self.compile,
             loss_scale=self.loss_scale,
         )
         drops = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), self.dropout)

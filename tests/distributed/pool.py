@@ -117,7 +117,7 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
     from web2gpt.parallel.processes import join, meeting_by_address
 
     # DeepSpeed asks for fp16 in hardware; torch computes it on any CPU, only slowly.
-    CPU_Accelerator.is_fp16_supported = lambda self: True  # type: ignore[method-assign]
+    CPU_Accelerator.is_fp16_supported = lambda self: True
     join(meeting_by_address(f"127.0.0.1:{port}", rank, size), rank, size, threads=1)
     world = dist.group.WORLD
     while True:
@@ -127,7 +127,7 @@ def serve(pipe: Connection, rank: int, size: int, port: int) -> None:
             return
         try:
             answer = None, function(*arguments)
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001 - whatever a rank met, it tells
             answer = traceback.format_exc(), None
         let_go_of_groups(world)
         pipe.send(answer)

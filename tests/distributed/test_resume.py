@@ -24,7 +24,7 @@ SAME = [
 ]
 SAME_LONG = [
     *(
-        Cell(data=2, zero=zero, precision=precision, dropout=0.2)  # type: ignore[arg-type]
+        Cell(data=2, zero=zero, precision=precision, dropout=0.2)
         for zero in (1, 2, 3)
         for precision in ("fp32", "bf16", "fp16")
     ),
@@ -139,7 +139,7 @@ def test_bf16_resumed_under_another_layout_follows_within_its_bound(
     [
         Cell(precision="fp16", zero=2, dropout=0.2),
         *(
-            pytest.param(Cell(data=2, zero=zero, precision=precision, dropout=0.2), marks=LONG)  # type: ignore[arg-type]
+            pytest.param(Cell(data=2, zero=zero, precision=precision, dropout=0.2), marks=LONG)
             for precision in ("fp32", "bf16", "fp16")
             for zero in (1, 2, 3)
         ),

@@ -182,7 +182,7 @@ def test_a_clock_that_differs_between_hosts_does_not_matter(
 ) -> None:
     held_by(tmp_path, host="elsewhere")
     monkeypatch.setattr(time, "time", lambda: 1e12)
-    assert not Lease(tmp_path)._may_take_over(module._read(tmp_path / "lease.json"))  # type: ignore[arg-type]
+    assert not Lease(tmp_path)._may_take_over(module._read(tmp_path / "lease.json"))
 
 
 def test_an_owner_that_was_taken_over_neither_publishes_nor_frees_the_lease(

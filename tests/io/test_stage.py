@@ -152,4 +152,4 @@ def test_counts_that_do_not_add_up_are_a_fault_of_the_stage(files: ShardFiles) -
 def _read(path: Path) -> list[dict[str, Any]]:
     records = list(read_jsonl(path))
     assert all(isinstance(record, dict) for record in records)
-    return records  # type: ignore[return-value]
+    return records

@@ -26,12 +26,12 @@ def test_a_precision_that_the_device_lacks_is_refused_before_ranks_meet(
     stage = TrainStage(train=Train(precision="fp16"))
     job = Job(stage, tmp_path, 257, "identity", tmp_path, tmp_path, "cpu")
     with pytest.raises(ConfigError, match="fp16 is not supported by this cpu; bf16 is"):
-        run(job, 0, None)  # type: ignore[arg-type]  # it does not come to that
+        run(job, 0, None)
 
 
 def test_deepspeed_is_told_the_accumulation_of_the_table() -> None:
     told = {
-        precision: deepspeed_config(Train(precision=precision), Parallel(), Optimizer())  # type: ignore[arg-type]
+        precision: deepspeed_config(Train(precision=precision), Parallel(), Optimizer())
         .get("data_types", {})
         .get("grad_accum_dtype")
         for precision in ACCUMULATION

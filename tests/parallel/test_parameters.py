@@ -13,9 +13,9 @@ def test_matrices_and_embeddings_are_decayed_vectors_are_not() -> None:
     gpt = GPT2(Model(n_layer=1, n_embd=8, n_head=2, n_positions=4), 11)
     matrices, vectors = decay_groups(gpt.parameters(), 0.1)
     assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.1, 0.0)
-    assert {p.dim() for p in matrices["params"]} == {2}  # type: ignore[attr-defined]
-    assert {p.dim() for p in vectors["params"]} == {1}  # type: ignore[attr-defined]
-    kept = [*matrices["params"], *vectors["params"]]  # type: ignore[misc]
+    assert {p.dim() for p in matrices["params"]} == {2}
+    assert {p.dim() for p in vectors["params"]} == {1}
+    kept = [*matrices["params"], *vectors["params"]]
     assert {id(p) for p in kept} == {id(p) for p in gpt.parameters()}
 
 

@@ -89,7 +89,7 @@ def megatron_dataset(
 
     class Tokenizer:
         eod, vocab_size = 0, 60001
-        unique_identifiers = {"class": "test"}  # noqa: RUF012
+        unique_identifiers = {"class": "test"}  # noqa: RUF012 - what it reads of a tokenizer
 
     config = GPTDatasetConfig(
         random_seed=seed,

@@ -118,7 +118,7 @@ def test_a_killed_run_keeps_its_finished_parts(
         if len(made) == 2:
             raise KeyboardInterrupt
         made.append(part)
-        make(self, part, *rest)  # type: ignore[arg-type]
+        make(self, part, *rest)
 
     monkeypatch.setattr(PartMaker, "make", stop_at_third)
     with pytest.raises(KeyboardInterrupt):
@@ -127,7 +127,7 @@ def test_a_killed_run_keeps_its_finished_parts(
     monkeypatch.setattr(PartMaker, "make", lambda self, part, *rest: (
         made.append(part), make(self, part, *rest)))  # fmt: skip
     assert contents(encode(folder, "broken", part_bytes=1)) == expected
-    assert len(made) == len({part.number for part in made})  # type: ignore[attr-defined]
+    assert len(made) == len({part.number for part in made})
 
 
 def test_bad_records_are_counted_and_passed_over(folder: Path, encode: Run) -> None:

@@ -15,9 +15,9 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 sys.argv, arguments = sys.argv[:1], sys.argv[1:]
 
-from datasets import load_from_disk  # noqa: E402
-from text_dedup.config.base import load_config_from_toml  # noqa: E402
-from text_dedup.minhash import main as deduplicate  # noqa: E402
+from datasets import load_from_disk
+from text_dedup.config.base import load_config_from_toml
+from text_dedup.minhash import main as deduplicate
 
 SETTINGS = """
 [input]
