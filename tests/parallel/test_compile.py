@@ -1,11 +1,15 @@
 """When blocks and loss are compiled: never where it cannot be, never without being told of."""
 
+import shutil
+
 import pytest
 import torch
 
+from web2gpt.config.training import Model
 from web2gpt.errors import ConfigError
+from web2gpt.model.gpt2 import Block
 from web2gpt.parallel import compile as compiling
-from web2gpt.parallel.compile import decide, failure, missing
+from web2gpt.parallel.compile import compile_block, decide, failure, missing
 
 CPU = torch.device("cpu")
 
@@ -40,3 +44,15 @@ def test_a_compiler_that_fails_is_found_out_before_training(
         decide("on", CPU)
     monkeypatch.setattr(compiling, "BACKEND", "eager")
     assert failure(CPU) == ""
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler here")
+def test_a_compiled_block_drops_what_it_would_drop_uncompiled() -> None:
+    model = Model(n_layer=1, n_head=2, n_embd=64, n_positions=64, attn_pdrop=0.1, resid_pdrop=0.1)
+    block, x = Block(model), torch.randn(2, 64, 64)
+    torch.manual_seed(5)
+    plain = block(x)
+    compile_block(block)
+    torch.manual_seed(5)
+    assert torch.allclose(block(x), plain, atol=1e-5)
+    assert not torch.allclose(block(x), plain, atol=1e-2), "a control: other masks"

@@ -96,8 +96,11 @@ def loss_kernels(*, compiled: bool) -> Kernels:
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    # No kernel is chosen by timing where the choice shows in the numbers: ranks compute alike.
-    options: dict[str, Any] | None = {"deterministic": True} if BACKEND == "inductor" else None
+    options: dict[str, Any] | None = None
+    if BACKEND == "inductor":
+        from web2gpt.parallel.inductor import OPTIONS  # takes seconds
+
+        options = OPTIONS
     result: Callable[..., Any] = torch.compile(
         function, dynamic=False, fullgraph=True, backend=BACKEND, options=options
     )
