@@ -22,7 +22,7 @@ from torch import Tensor
 from web2gpt.checkpoint.format import KINDS, State
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
-from web2gpt.checkpoint.save import Draft, reference_tokens
+from web2gpt.checkpoint.save import Draft
 from web2gpt.parallel.deepspeed_internals import before_optimizer_step
 from web2gpt.parallel.engine import Engine, MicroBatch
 from web2gpt.parallel.sanity import DriftError, check, faults
@@ -277,10 +277,8 @@ def save(engine: Engine, folder: Path, step: int) -> None:
         samples * setup.model.n_positions,
         loss_scaler=inner.loss_scaler,
     )
-    rows = setup.train.micro_batch_size
-    tokens = reference_tokens(setup.model.n_positions, rows, setup.vocab_size)
-    draft = Draft(engine, folder, "identity", state, tokens.to(setup.device))
-    draft.publish(draft.write(), keep=2)
+    draft = Draft(engine, folder, "identity", state, {})
+    draft.publish(draft.write())
 
 
 def _loaded(cell: Cell, folder: Path) -> tuple[Engine, State]:

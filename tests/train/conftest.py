@@ -20,5 +20,5 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 def unbroken(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run to its end, with a gradient that is no number and a spike planted in it."""
     run = Run(data, tmp_path_factory.mktemp("unbroken"), PLANTED)
-    run.finish(settings(async_checkpoint=True, timers=True, log_interval=4, peak_tflops=1e-3))
+    run.finish(settings(timers=True, log_interval=4, peak_tflops=1e-3))
     return run

@@ -103,7 +103,8 @@ def fill_the_disk(run: Run) -> None:
 
 
 def hang_a_rank(run: Run) -> None:
-    process = run.start(settings(hang_timeout=4), also="hang:13")
+    waits = settings(hang_timeout=4, async_checkpoint=False)
+    process = run.start(waits, also="hang:13")
     assert run.end(process) == 1 and "no rank has made progress" in run.said
     first, second = run.said.split("rank 0, last seen at step 13")[1].split("rank 1, last seen at")
     assert "reach" in first or "all_reduce" in first, "rank 0 waits in a collective"

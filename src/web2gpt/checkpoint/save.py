@@ -44,14 +44,18 @@ Report = tuple[dict[str, FileEntry], dict[str, TensorEntry]]
 class Draft:
     """A checkpoint being written; the engine may go on once it is made.
 
-    Building it copies this rank's state to the CPU. Building and publishing are collective;
-    writing is not, and may be done by another thread. ``folder`` is the identity's own;
-    ``reference`` (B, T) is a micro-batch whose first tokens are kept with the logits that the model
-    gives them.
+    Building it copies this rank's state to the CPU, into ``copies`` where an earlier draft has left
+    its own there: fresh memory costs ten times the copying. Building and publishing are collective;
+    writing is not, and may be done by another thread. ``folder`` is the identity's own.
     """
 
     def __init__(
-        self, engine: Engine, folder: Path, identity: str, state: State, reference: Tensor
+        self,
+        engine: Engine,
+        folder: Path,
+        identity: str,
+        state: State,
+        copies: dict[str, Tensor],
     ):
         self._engine, self._folder, self._identity, self._state = engine, folder, identity, state
         self._target = folder / step_folder(state.step)
@@ -60,7 +64,7 @@ class Draft:
             shutil.rmtree(self._path, ignore_errors=True)
             self._path.mkdir(parents=True)
         dist.barrier()
-        self._files, self._entries = _collect_files(engine, reference)
+        self._files, self._entries = _collect_files(engine, copies)
 
     def write(self) -> Report:
         """Write and sync this rank's files."""
@@ -71,9 +75,8 @@ class Draft:
         self._files = {}
         return found, entries
 
-    def publish(self, report: Report, *, keep: int, keep_every: int | None = None) -> Path:
-        """Add the index, when all have written, and rename the folder into place; then drop old
-        ones as ``drop_old`` does."""
+    def publish(self, report: Report) -> Path:
+        """Add the index, when all have written, and rename the folder into place."""
         reports: list[Report | None] = [None] * dist.get_world_size()
         dist.all_gather_object(reports, report)
         if self._leads:
@@ -84,7 +87,6 @@ class Draft:
             shutil.rmtree(self._target, ignore_errors=True)
             os.replace(self._path, self._target)
             sync_folder(self._folder)
-            drop_old(self._folder, keep, keep_every)
         dist.barrier()
         return self._target
 
@@ -120,12 +122,13 @@ def _went_well(path: Path) -> bool:
 
 
 def _collect_files(
-    engine: Engine, reference: Tensor
+    engine: Engine, copies: dict[str, Tensor]
 ) -> tuple[dict[str, dict[str, Tensor]], dict[str, TensorEntry]]:
     """The tensors of each file that this rank writes, and where they belong. Collective."""
     grid = engine.grid
     name = rank_file(grid.tensor.rank, grid.pipeline_rank)
-    contents, entries = _collect(engine, name)
+    contents, entries = _collect(engine, name, copies)
+    reference = _reference_tokens(engine)
     logits = engine.logits(reference, REFERENCE_TOKENS)
     files: dict[str, dict[str, Tensor]] = {}
     if grid.data_rank == 0:
@@ -149,7 +152,9 @@ def _save(tensors: dict[str, Tensor], path: Path) -> None:
         ) from error
 
 
-def _collect(engine: Engine, file: str) -> tuple[dict[str, Tensor], dict[str, TensorEntry]]:
+def _collect(
+    engine: Engine, file: str, copies: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], dict[str, TensorEntry]]:
     """This rank's tensors as they go to its file, and where they belong. Collective."""
     state = EngineState(engine)
     contents, entries = {}, {}
@@ -157,11 +162,18 @@ def _collect(engine: Engine, file: str) -> tuple[dict[str, Tensor], dict[str, Te
         for kind in KINDS:
             value = state.read(kind, name)
             if engine.grid.data_rank == 0 and not is_tied_copy(local.parameter):
-                value = without_padding(value, local.slice).contiguous()
-                contents[f"{kind}/{name}"] = value.to("cpu", copy=True)  # training goes on
+                value = without_padding(value, local.slice)
+                contents[f"{kind}/{name}"] = _copied(value, f"{kind}/{name}", copies)
         if not is_tied_copy(local.parameter):
             entries[name] = TensorEntry(local.shape, (Part.of(file, local.slice),))
     return contents, entries
+
+
+def _copied(value: Tensor, name: str, copies: dict[str, Tensor]) -> Tensor:
+    """A copy on the CPU, contiguous; training goes on and changes ``value``."""
+    if name not in copies:
+        copies[name] = torch.empty(value.shape, dtype=value.dtype)
+    return copies[name].copy_(value)
 
 
 def _index(
@@ -185,7 +197,9 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def reference_tokens(model_positions: int, rows: int, vocab_size: int) -> Tensor:
-    """The fixed tokens (rows, T) whose logits every checkpoint carries."""
-    sequence = (torch.arange(model_positions) * 7919 + 13) % vocab_size
-    return sequence.expand(rows, -1).contiguous()
+def _reference_tokens(engine: Engine) -> Tensor:
+    """The fixed micro-batch (B, T) whose first tokens every checkpoint carries, with the logits
+    that the model gives them."""
+    setup = engine.setup
+    sequence = (torch.arange(setup.model.n_positions) * 7919 + 13) % setup.vocab_size
+    return sequence.expand(setup.train.micro_batch_size, -1).contiguous().to(setup.device)

@@ -148,7 +148,7 @@ class Train(Settings):
         None, ge=1, description="checkpoints at multiples of this step are kept for good"
     )
     async_checkpoint: bool = Field(
-        False, description="write checkpoints beside the next steps, from a copy in memory"
+        True, description="write checkpoints beside the next steps, from a copy in memory"
     )
     exit_after: Real | None = Field(
         None, gt=0, description="minutes after which to save and leave with exit code 75"

@@ -3,16 +3,17 @@
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch.distributed as dist
+from torch import Tensor
 
 from web2gpt.checkpoint.format import State
-from web2gpt.checkpoint.save import Draft, Report, reference_tokens
+from web2gpt.checkpoint.save import Draft, Report, drop_old
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.state import EngineState
 from web2gpt.train.job import Job
 
 
 class Checkpoints:
-    """The checkpoints of one run. ``save`` and ``finish`` are collective.
+    """The checkpoints of one run. ``save``, ``publish`` and ``finish`` are collective.
 
     ``saved``: the last step that stands on disk, or is being written.
     """
@@ -22,6 +23,8 @@ class Checkpoints:
         self._writer = ThreadPoolExecutor(1, "checkpoint")
         self._draft: Draft | None = None
         self._report: Future[Report] | None = None
+        self._copies: dict[str, Tensor] = {}  # of the state, for one that is written beside steps
+        self._deletion: Future[None] | None = None
 
     @property
     def is_writing(self) -> bool:
@@ -35,34 +38,36 @@ class Checkpoints:
 
     def save(self, state: State, *, wait: bool) -> None:
         """Save, unless ``state`` is what was saved last. It is in its place afterwards, or, without
-        ``wait``, after ``finish``."""
+        ``wait``, after ``publish``."""
         self.finish()
         if state.step == self.saved:
             return
-        stage = self._job.stage
-        reference = reference_tokens(
-            stage.model.n_positions, stage.train.micro_batch_size, self._job.vocab_size
-        )
-        draft = Draft(
-            self._engine,
-            self._job.run_folder,
-            self._job.identity,
-            state,
-            reference.to(self._engine.setup.device),
-        )
+        job = self._job
+        copies = self._copies if job.stage.train.async_checkpoint else {}
+        draft = Draft(self._engine, job.run_folder, job.identity, state, copies)
         self.saved = state.step
         self._draft, self._report = draft, self._writer.submit(draft.write)
         if wait:
             self.finish()
 
-    def finish(self) -> None:
-        """Put the open checkpoint, if any, into its place."""
+    def publish(self) -> None:
+        """Put the open checkpoint, if any, into its place, and begin to delete old ones."""
         if self._draft is None or self._report is None:
             return
-        train = self._job.stage.train
-        report = self._report.result()
-        self._draft.publish(report, keep=train.keep_last, keep_every=train.keep_every)
+        self._draft.publish(self._report.result())
+        if self._engine.grid.rank == 0:
+            train = self._job.stage.train
+            self._deletion = self._writer.submit(
+                drop_old, self._job.run_folder, train.keep_last, train.keep_every
+            )
         self._draft = self._report = None
+
+    def finish(self) -> None:
+        """``publish``, and wait until old ones are gone."""
+        self.publish()
+        if self._deletion is not None:
+            self._deletion.result()
+            self._deletion = None
 
 
 def full_state(engine: Engine, state: State, job: Job) -> State:

@@ -150,7 +150,7 @@ class Trainer:
         """Look for a request to stop, and save if there is one. Collective."""
         stops, writing = self.agreement.reach(writing=self.checkpoints.is_writing)
         if self.checkpoints.is_open and not writing:
-            self.checkpoints.finish()
+            self.checkpoints.publish()
         if not stops:
             return False
         self._save(wait=True, even_if_bad=True)
