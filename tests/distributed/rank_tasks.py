@@ -19,10 +19,10 @@ from deepspeed.utils import safe_get_full_grad
 from planted import drift, fault_in_the_model, gradient_becomes, gradient_is_lost, untie
 from torch import Tensor
 
+from web2gpt.checkpoint import save as saving
 from web2gpt.checkpoint.format import KINDS, State
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
-from web2gpt.checkpoint.save import Draft
 from web2gpt.parallel.deepspeed_internals import before_optimizer_step
 from web2gpt.parallel.engine import Engine, MicroBatch
 from web2gpt.parallel.sanity import DriftError, check, faults
@@ -277,8 +277,10 @@ def save(engine: Engine, folder: Path, step: int) -> None:
         samples * setup.model.n_positions,
         loss_scaler=inner.loss_scaler,
     )
-    draft = Draft(engine, folder, "identity", state, {})
+    draft = saving.Draft(engine, folder, "identity", state, {})
     draft.publish(draft.write())
+    if engine.grid.rank == 0:
+        saving.drop_old(folder, keep=2)
 
 
 def _loaded(cell: Cell, folder: Path) -> tuple[Engine, State]:

@@ -1,9 +1,12 @@
 """The kernel of attention that is asked for is the one that computes."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 PROGRAM = """
 import sys
@@ -19,6 +22,7 @@ print(*{event.key for event in profile.key_averages()})
 """
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler here")
 def test_a_compiled_kernel_is_not_taken_from_the_cache_of_a_run_with_another(
     tmp_path: Path,
 ) -> None:
@@ -29,6 +33,7 @@ def test_a_compiled_kernel_is_not_taken_from_the_cache_of_a_run_with_another(
             env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)},
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
         )
+        assert ran.returncode == 0, ran.stderr
         assert ("_scaled_dot_product_flash_attention_for_cpu" in ran.stdout) is flash, kernel

@@ -1,15 +1,19 @@
 """When blocks and loss are compiled: never where it cannot be, never without being told of."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from torch._inductor import config
+from torch._inductor.virtualized import V
 
 from web2gpt.config.training import Model
 from web2gpt.errors import ConfigError
 from web2gpt.model.gpt2 import Block
 from web2gpt.parallel import compile as compiling
 from web2gpt.parallel.compile import compile_block, decide, failure, missing
+from web2gpt.parallel.inductor import Choices
 
 CPU = torch.device("cpu")
 
@@ -24,6 +28,17 @@ def test_on_without_a_compiler_is_an_error_that_says_so(monkeypatch: pytest.Monk
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(ConfigError, match="no C compiler"):
         decide("on", CPU)
+
+
+def test_inductor_heeds_our_heuristics() -> None:
+    def heeded() -> type:
+        torch.compiler.reset()
+        with config.patch(force_disable_caches=True):
+            failure(CPU)
+        return type(V.choices)
+
+    with ThreadPoolExecutor(1) as new:  # they are a thread's own, from what it compiles first
+        assert new.submit(heeded).result() is Choices
 
 
 def test_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:

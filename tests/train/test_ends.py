@@ -11,6 +11,7 @@ from tiny import Data, settings
 
 SINGLE = {"parallel": {"tensor": 1}}
 HANG_TIMEOUT = 6.0
+CHECKPOINT = 4
 
 
 def test_when_a_rank_fails_its_error_is_the_one_shown_and_none_stays(
@@ -37,6 +38,15 @@ def test_bad_steps_in_a_row_end_it_with_step_samples_and_the_first_bad_parameter
     assert "rank_0000" not in said and "Traceback" not in said
     again = run.finish(chosen, code=1, attempt=2)
     assert again == said[said.index("web2gpt: ") :], "a retry met the same error, with a start"
+
+
+def test_the_checkpoint_that_is_being_written_when_a_run_ends_by_its_own_error_stays(
+    data: Data, tmp_path: Path
+) -> None:
+    run = Run(data, tmp_path, f"nan:{CHECKPOINT + 1},slow:{CHECKPOINT}")
+    said = run.finish(settings(max_bad_steps=1) | SINGLE, code=1)
+    assert f"The last checkpoint is of step {CHECKPOINT}." in said
+    assert run.has(f"step_{CHECKPOINT:08d}") and not run.has(".tmp-*")
 
 
 @pytest.mark.long

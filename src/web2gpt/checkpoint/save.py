@@ -95,9 +95,9 @@ class Draft:
         return self._engine.grid.rank == 0
 
 
-def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> None:
+def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> list[str]:
     """Delete drafts, and finished checkpoints but the last ``keep`` of steps that went well and
-    those at multiples of ``keep_every``.
+    those at multiples of ``keep_every``. What cannot be deleted is told, for the next time.
 
     One that was saved amid non-finite steps is never counted as kept in place of a good one.
     """
@@ -109,9 +109,13 @@ def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> None:
         for step, path in finished
         if step < first and not (keep_every and step % keep_every == 0)
     ]
-    drafts = [path for path in folder.iterdir() if path.name.startswith(TEMPORARY)]
-    for path in [*old, *drafts]:
-        shutil.rmtree(path)
+    faults = []
+    for path in [*old, *sorted(folder.glob(f"{TEMPORARY}step_*"))]:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            faults.append(f"{path}: cannot be deleted ({error}); it will be tried again")
+    return faults
 
 
 def _went_well(path: Path) -> bool:

@@ -5,6 +5,7 @@ Imported only where something is compiled, since it takes seconds to import.
 
 from typing import Any
 
+from torch._inductor import config
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.simd_kernel_features import SIMDKernelFeatures
 from torch._inductor.runtime.hints import ReductionHint
@@ -26,17 +27,18 @@ class Choices(InductorChoices):
         if InductorChoices.should_use_persistent_reduction(features, cooperative_reduction):
             return True
         is_row = features.get_reduction_hint() is ReductionHint.INNER and not cooperative_reduction
-        return is_row and bool(
-            V.graph.sizevars.statically_known_leq(features.reduction_numel, LONGEST_ROW)
-        )
+        if not config.triton.persistent_reductions or not is_row:
+            return False
+        fits = V.graph.sizevars.statically_known_leq(features.reduction_numel, LONGEST_ROW)
+        return bool(fits)
 
     def uuid(self) -> str:
-        """What distinguishes, in the cache on disk, what was compiled by this."""
+        """What stands for this in the cache's key; for torch before 2.13 the class's name does."""
         return f"rows of {LONGEST_ROW}"
 
 
 OPTIONS: dict[str, Any] = {
     "deterministic": True,  # no kernel is chosen by timing: ranks compute alike
-    "fallback_random": True,  # torch's own dropout: four numbers from what inductor draws one from
+    "fallback_random": True,  # torch's own dropout: inductor draws four numbers and keeps one
     "inductor_choices_class": Choices,
 }

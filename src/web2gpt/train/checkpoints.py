@@ -1,5 +1,6 @@
 """When a run's state is saved, and how: while it waits, or beside the steps that follow."""
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch.distributed as dist
@@ -18,13 +19,13 @@ class Checkpoints:
     ``saved``: the last step that stands on disk, or is being written.
     """
 
-    def __init__(self, job: Job, engine: Engine, saved: int):
-        self._job, self._engine, self.saved = job, engine, saved
+    def __init__(self, job: Job, engine: Engine, saved: int, say: Callable[[str], None]):
+        self._job, self._engine, self.saved, self._say = job, engine, saved, say
         self._writer = ThreadPoolExecutor(1, "checkpoint")
         self._draft: Draft | None = None
         self._report: Future[Report] | None = None
         self._copies: dict[str, Tensor] = {}  # of the state, for one that is written beside steps
-        self._deletion: Future[None] | None = None
+        self._deletion: Future[list[str]] | None = None  # of old ones
 
     @property
     def is_writing(self) -> bool:
@@ -37,11 +38,8 @@ class Checkpoints:
         return self._draft is not None
 
     def save(self, state: State, *, wait: bool) -> None:
-        """Save, unless ``state`` is what was saved last. It is in its place afterwards, or, without
-        ``wait``, after ``publish``."""
+        """Save ``state``: it is in its place afterwards, or without ``wait`` after ``publish``."""
         self.finish()
-        if state.step == self.saved:
-            return
         job = self._job
         copies = self._copies if job.stage.train.async_checkpoint else {}
         draft = Draft(self._engine, job.run_folder, job.identity, state, copies)
@@ -66,7 +64,8 @@ class Checkpoints:
         """``publish``, and wait until old ones are gone."""
         self.publish()
         if self._deletion is not None:
-            self._deletion.result()
+            for fault in self._deletion.result():
+                self._say(fault)
             self._deletion = None
 
 

@@ -69,7 +69,10 @@ def _kinds(estimate: Estimate, memory: Memory) -> Iterator[Row]:
 def _disk(estimate: Estimate) -> Iterator[Row]:
     disk = estimate.disk
     each, most = _gigabytes(disk.checkpoint), _gigabytes(disk.checkpoints * disk.checkpoint)
-    yield "checkpoint", f"{each}; at most {disk.checkpoints} at a time, {most}"
+    yield (
+        "checkpoint",
+        f"{each}, as much of the CPU's memory; at most {disk.checkpoints} at a time, {most}",
+    )
     yield "model", f"{_gigabytes(disk.model)} in float32"
     yield "text", f"{_gigabytes(disk.text)} at {BYTES_PER_TOKEN} bytes a token"
     for name, size in disk.stages.items():

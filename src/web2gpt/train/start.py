@@ -96,7 +96,8 @@ def choose_start(job: Job, say: Callable[[str], None]) -> Start:
         say(f"{fault} {'An older one is taken.' if newest else ''}")
     if job.run_folder.is_dir():
         _set_aside(job.run_folder, newest)
-        drop_old(job.run_folder, keep=sys.maxsize)
+        for fault in drop_old(job.run_folder, keep=sys.maxsize):
+            say(fault)
     if newest or train.continue_from is None:
         return Start(newest, whole=True)
     named = Path(train.continue_from)

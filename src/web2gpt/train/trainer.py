@@ -19,7 +19,7 @@ from web2gpt.config.derive import BatchPlan, world_equation
 from web2gpt.config.length import Length
 from web2gpt.io.atomic import write_json
 from web2gpt.parallel.engine import Engine, Setup, StepResult
-from web2gpt.parallel.sanity import check
+from web2gpt.parallel.sanity import DriftError, check
 from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Batches, Rows
 from web2gpt.train.blame import Blame
@@ -115,7 +115,7 @@ class Trainer:
         self.batches = self._reader(samples, ahead=True)
         self.valid = {name: self._reader(reader) for name, reader in validation_sets(job)}
         self.blame = Blame(engine.tensors)
-        self.checkpoints = Checkpoints(job, engine, state.step)
+        self.checkpoints = Checkpoints(job, engine, state.step, voice.say)
         self.documents = BatchDocuments(samples, job.documents)
         self.chronicle = self._chronicle() if engine.grid.rank == 0 else None
         self.started = time.perf_counter()
@@ -143,8 +143,13 @@ class Trainer:
     def _check(self, step: int) -> None:
         """See that all copies are equal, if this step's turn has come. Collective."""
         interval = self.settings.check_interval
-        if interval is not None and step % interval == 0:
+        if interval is None or step % interval:
+            return
+        try:
             check(self.engine, step, self.state.optimizer_steps)
+        except DriftError:  # on all ranks
+            self.checkpoints.finish()
+            raise
 
     def _is_stopped(self) -> bool:
         """Look for a request to stop, and save if there is one. Collective."""
@@ -190,6 +195,8 @@ class Trainer:
             self.blame.watch()
 
     def _last_good(self) -> str:
+        """Where to go on from. Collective: a checkpoint that is being written is one."""
+        self.checkpoints.finish()
         return f"The last checkpoint is of step {self.checkpoints.saved:,}. "
 
     def _after(self, number: int, result: StepResult | None) -> State:

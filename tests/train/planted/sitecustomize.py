@@ -2,7 +2,8 @@
 
 One or several of, joined by commas: ``nan:STEP`` (a gradient becomes NaN where it is held),
 ``hang:STEP`` (the last rank never comes to the step), ``raise:STEP`` (it fails there),
-``spike:STEP`` (the loss is told ten too high). Python loads this file by itself; it waits for the
+``spike:STEP`` (the loss is told ten too high), ``slow:STEP`` (its checkpoint takes a second to
+write). Python loads this file by itself; it waits for the
 trainer to be imported.
 """
 
@@ -35,6 +36,7 @@ class Planter(MetaPathFinder):
 def plant(trainer):
     faults = [text.split(":") for text in os.environ["WEB2GPT_PLANTED"].split(",")]
     at = {kind: {int(step) for name, step in faults if name == kind} for kind, _ in faults}
+    slow_down(at.get("slow", ()))
     rank, last = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]) - 1
     take = trainer._take
 
@@ -51,6 +53,18 @@ def plant(trainer):
         self.engine.__dict__.pop("train_step", None)
 
     trainer._take = faulty
+
+
+def slow_down(steps):
+    from web2gpt.checkpoint.save import Draft
+
+    write = Draft.write
+
+    def slowly(self):
+        time.sleep(self._state.step in steps)
+        return write(self)
+
+    Draft.write = slowly
 
 
 def spoil(trainer, now):
