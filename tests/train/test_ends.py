@@ -1,6 +1,7 @@
 """How a run ends that cannot go on, or was asked not to: what it says, and its exit code."""
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -47,6 +48,19 @@ def test_the_checkpoint_that_is_being_written_when_a_run_ends_by_its_own_error_s
     said = run.finish(settings(max_bad_steps=1) | SINGLE, code=1)
     assert f"The last checkpoint is of step {CHECKPOINT}." in said
     assert run.has(f"step_{CHECKPOINT:08d}") and not run.has(".tmp-*")
+
+
+def test_what_a_killed_run_left_is_gone_when_the_next_one_is_done(
+    data: Data, tmp_path: Path
+) -> None:
+    run, chosen = Run(data, tmp_path), settings(steps=4, keep_last=1) | SINGLE
+    run.finish(chosen)
+    (folder,) = run.identities
+    shutil.copytree(run.checkpoint, folder / "step_00000002")
+    (folder / ".tmp-00000000-metrics.jsonl").write_text("half")
+    shutil.rmtree(run.folder / "train")  # what it published
+    run.finish(chosen)
+    assert not run.has(".tmp-*") and not run.has("step_00000002") and run.has("step_00000004")
 
 
 @pytest.mark.long

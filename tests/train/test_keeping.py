@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from web2gpt.checkpoint.format import State, step_folder, step_of
 from web2gpt.checkpoint.save import drop_old
 
@@ -25,6 +27,24 @@ def test_the_last_stay_and_those_at_multiples(tmp_path: Path) -> None:
     drop_old(tmp_path, keep=1)
     assert steps(tmp_path) == [40]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_deletion_that_ends_half_way_leaves_no_half_under_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for step in (4, 8):
+        saved(tmp_path, step)
+    with monkeypatch.context() as refuses:
+        refuses.setattr("shutil.rmtree", refuse)
+        (fault,) = drop_old(tmp_path, keep=1)
+    assert "step_00000004: cannot be deleted" in fault and "no way" in fault
+    assert steps(tmp_path) == [8]
+    assert drop_old(tmp_path, keep=1) == []
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def refuse(path: Path) -> None:
+    raise OSError("no way")
 
 
 def test_one_saved_amid_bad_steps_does_not_replace_a_good_one(tmp_path: Path) -> None:

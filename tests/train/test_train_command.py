@@ -97,7 +97,7 @@ def kill_a_rank(run: Run) -> None:
 def fill_the_disk(run: Run) -> None:
     before = sorted(run.folder.glob("checkpoints/*/step_*"))
     assert run.end(run.start(settings(), largest_file=SMALL)) == 1
-    assert "cannot be written" in run.said and "make room, and run again" in run.said
+    assert "cannot be written" in run.said and "make room), and run again" in run.said
     assert sorted(run.folder.glob("checkpoints/*/step_*")) == before
     assert not run.has(".tmp-*"), "what was written in vain still fills the disk"
 

@@ -6,6 +6,8 @@ A kill at any moment leaves either no folder of the final name or a complete one
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +64,17 @@ class Draft:
         self._path = folder / f"{TEMPORARY}{self._target.name}"
         if self._leads:
             shutil.rmtree(self._path, ignore_errors=True)
-            self._path.mkdir(parents=True)
+            with _writing(self._path):
+                self._path.mkdir(parents=True)
         dist.barrier()
         self._files, self._entries = _collect_files(engine, copies)
 
     def write(self) -> Report:
         """Write and sync this rank's files."""
         for file, tensors in self._files.items():
-            _save(tensors, self._path / file)
+            with _writing(self._path / file):
+                save_file(tensors, self._path / file)
+                _sync(self._path / file)
         found = {file: FileEntry.of(self._path / file) for file in self._files}
         entries = self._entries if found else {}
         self._files = {}
@@ -80,15 +85,19 @@ class Draft:
         reports: list[Report | None] = [None] * dist.get_world_size()
         dist.all_gather_object(reports, report)
         if self._leads:
-            self._state.write(self._path)
-            index = _index(self._engine, self._path, self._identity, self._state, reports)
-            index.write(self._path)
-            sync_folder(self._path)
-            shutil.rmtree(self._target, ignore_errors=True)
-            os.replace(self._path, self._target)
-            sync_folder(self._folder)
+            with _writing(self._target):
+                self._put_in_place(reports)
         dist.barrier()
         return self._target
+
+    def _put_in_place(self, reports: list[Report | None]) -> None:
+        self._state.write(self._path)
+        index = _index(self._engine, self._path, self._identity, self._state, reports)
+        index.write(self._path)
+        sync_folder(self._path)
+        shutil.rmtree(self._target, ignore_errors=True)
+        os.replace(self._path, self._target)
+        sync_folder(self._folder)
 
     @property
     def _leads(self) -> bool:
@@ -109,13 +118,23 @@ def drop_old(folder: Path, keep: int, keep_every: int | None = None) -> list[str
         for step, path in finished
         if step < first and not (keep_every and step % keep_every == 0)
     ]
-    faults = []
-    for path in [*old, *sorted(folder.glob(f"{TEMPORARY}step_*"))]:
-        try:
-            shutil.rmtree(path)
-        except OSError as error:
-            faults.append(f"{path}: cannot be deleted ({error}); it will be tried again")
-    return faults
+    drafts = sorted(folder.glob(f"{TEMPORARY}step_*"))
+    return list(filter(None, map(_deletion_fault, [*drafts, *old])))
+
+
+def _deletion_fault(path: Path) -> str:
+    """Delete a checkpoint or draft; why that cannot be done, or nothing. A kill in the midst leaves
+    a draft, no half of a checkpoint under its name."""
+    draft = path.with_name(f"{TEMPORARY}{path.name.removeprefix(TEMPORARY)}")
+    try:
+        os.replace(path, draft)
+        shutil.rmtree(draft)
+    except OSError as error:
+        return (
+            f"{path}: cannot be deleted ({error}). That is tried again after the next checkpoint "
+            "and at the end of the run; if it stays, delete it."
+        )
+    return ""
 
 
 def _went_well(path: Path) -> bool:
@@ -145,14 +164,15 @@ def _collect_files(
     return files, entries
 
 
-def _save(tensors: dict[str, Tensor], path: Path) -> None:
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise ``InputError`` where the file system refuses to take ``path``."""
     try:
-        save_file(tensors, path)
-        _sync(path)
+        yield
     except (OSError, SafetensorError) as error:
         raise InputError(
-            f"{path}: cannot be written ({error}). Earlier checkpoints stand as they were: make "
-            "room, and run again to carry on."
+            f"{path}: cannot be written ({error}). Earlier checkpoints stand as they were: mend "
+            "that (where the disk is full, make room), and run again to carry on."
         ) from error
 
 

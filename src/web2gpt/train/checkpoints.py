@@ -25,7 +25,7 @@ class Checkpoints:
         self._draft: Draft | None = None
         self._report: Future[Report] | None = None
         self._copies: dict[str, Tensor] = {}  # of the state, for one that is written beside steps
-        self._deletion: Future[list[str]] | None = None  # of old ones
+        self._deletion: Future[None] | None = None  # of old ones
 
     @property
     def is_writing(self) -> bool:
@@ -54,19 +54,21 @@ class Checkpoints:
             return
         self._draft.publish(self._report.result())
         if self._engine.grid.rank == 0:
-            train = self._job.stage.train
-            self._deletion = self._writer.submit(
-                drop_old, self._job.run_folder, train.keep_last, train.keep_every
-            )
+            self._deletion = self._writer.submit(self.tidy)
         self._draft = self._report = None
 
     def finish(self) -> None:
         """``publish``, and wait until old ones are gone."""
         self.publish()
         if self._deletion is not None:
-            for fault in self._deletion.result():
-                self._say(fault)
+            self._deletion.result()
             self._deletion = None
+
+    def tidy(self) -> None:
+        """Delete old ones, on one rank."""
+        train = self._job.stage.train
+        for fault in drop_old(self._job.run_folder, train.keep_last, train.keep_every):
+            self._say(fault)
 
 
 def full_state(engine: Engine, state: State, job: Job) -> State:

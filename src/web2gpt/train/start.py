@@ -19,6 +19,7 @@ from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
 from web2gpt.checkpoint.save import drop_old
 from web2gpt.config.length import Length
 from web2gpt.errors import InputError
+from web2gpt.io.atomic import TEMPORARY
 from web2gpt.model.initialization import initial_tensor
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.parameters import WholeTensor
@@ -96,6 +97,9 @@ def choose_start(job: Job, say: Callable[[str], None]) -> Start:
         say(f"{fault} {'An older one is taken.' if newest else ''}")
     if job.run_folder.is_dir():
         _set_aside(job.run_folder, newest)
+        for half in job.run_folder.glob(f"{TEMPORARY}*"):
+            if half.is_file():
+                half.unlink()
         for fault in drop_old(job.run_folder, keep=sys.maxsize):
             say(fault)
     if newest or train.continue_from is None:

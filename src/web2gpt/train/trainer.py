@@ -288,6 +288,7 @@ class Trainer:
         )
 
     def _finish(self, chronicle: Chronicle) -> None:
+        self.checkpoints.tidy()  # of what was killed before it had
         chronicle.metrics.close()
         last = chronicle.metrics.last_values()
         done = {
