@@ -11,9 +11,11 @@ import os
 import socket
 import traceback
 from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 CONTEXT = multiprocessing.get_context("forkserver")
 PRELOAD = ["torch", "torch._dynamo", "deepspeed", "deepspeed.pipe", "rank_tasks"]
@@ -94,14 +96,16 @@ class Worlds:
 
 
 def start_fork_server(folder: Path, accelerator: str = "cpu") -> None:
-    """Set the environment that ranks inherit; must come before the first rank."""
-    os.environ.update(
-        DS_ACCELERATOR=accelerator,
-        OMP_NUM_THREADS="1",
-        TORCH_EXTENSIONS_DIR=str(folder),
-        CXX="/bin/false",
-    )
+    """Start what ranks are forked from, in an environment that is theirs alone; before any rank."""
     CONTEXT.set_forkserver_preload(PRELOAD)
+    environment = {
+        "DS_ACCELERATOR": accelerator,
+        "OMP_NUM_THREADS": "1",
+        "TORCH_EXTENSIONS_DIR": str(folder),
+        "CXX": "/bin/false",
+    }
+    with patch.dict(os.environ, environment):
+        forkserver.ensure_running()
 
 
 def serve(pipe: Connection, rank: int, size: int, port: int) -> None:

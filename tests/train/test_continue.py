@@ -83,6 +83,16 @@ def test_a_branch_goes_on_with_the_data_under_other_settings(runs: Runs, unbroke
     assert abs(rows[0]["loss"] - at["loss"]) < abs(rows[0]["loss"] - unbroken.losses()[0])
 
 
+def test_a_branch_without_a_step_of_its_own_has_a_checkpoint_of_its_own(
+    data: Data, unbroken: Run, tmp_path: Path
+) -> None:
+    run, chosen = Run(data, tmp_path), branch(unbroken)
+    chosen["train"]["steps"] = BRANCHED_AT
+    run.finish(chosen)
+    assert Path(run.done["checkpoint"]).name == f"step_{BRANCHED_AT:08d}"
+    assert run.has(f"step_{BRANCHED_AT:08d}/index.json")
+
+
 def test_weights_of_a_checkpoint_start_a_new_run(runs: Runs, unbroken: Run) -> None:
     run = runs["weights"]
     assert f"takes weights of {unbroken.checkpoint}" in run.said

@@ -37,7 +37,7 @@ def test_a_deletion_that_ends_half_way_leaves_no_half_under_its_name(
     with monkeypatch.context() as refuses:
         refuses.setattr("shutil.rmtree", refuse)
         (fault,) = drop_old(tmp_path, keep=1)
-    assert "step_00000004: cannot be deleted" in fault and "no way" in fault
+    assert ".tmp-step_00000004: cannot be deleted" in fault and "no way" in fault
     assert steps(tmp_path) == [8]
     assert drop_old(tmp_path, keep=1) == []
     assert len(list(tmp_path.iterdir())) == 1

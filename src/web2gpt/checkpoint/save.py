@@ -4,6 +4,7 @@ A kill at any moment leaves either no folder of the final name or a complete one
 ``checkpoint.format``.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -38,6 +39,8 @@ from web2gpt.parallel.split import without_padding
 from web2gpt.parallel.state import EngineState
 
 REFERENCE_TOKENS = 16
+LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What a file system refuses a write with that trying again does not mend."""
 
 Report = tuple[dict[str, FileEntry], dict[str, TensorEntry]]
 """What a rank wrote: its files, and the slices in them."""
@@ -130,8 +133,9 @@ def _deletion_fault(path: Path) -> str:
         os.replace(path, draft)
         shutil.rmtree(draft)
     except OSError as error:
+        left = draft if draft.exists() else path
         return (
-            f"{path}: cannot be deleted ({error}). That is tried again after the next checkpoint "
+            f"{left}: cannot be deleted ({error}). That is tried again after the next checkpoint "
             "and at the end of the run; if it stays, delete it."
         )
     return ""
@@ -166,10 +170,12 @@ def _collect_files(
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise ``InputError`` where the file system refuses to take ``path``."""
+    """Raise ``InputError`` where the file system refuses to take ``path``, and will again."""
     try:
         yield
     except (OSError, SafetensorError) as error:
+        if isinstance(error, OSError) and error.errno not in LASTING:
+            raise
         raise InputError(
             f"{path}: cannot be written ({error}). Earlier checkpoints stand as they were: mend "
             "that (where the disk is full, make room), and run again to carry on."

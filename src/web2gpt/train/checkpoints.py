@@ -12,11 +12,14 @@ from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.state import EngineState
 from web2gpt.train.job import Job
 
+NOTHING = -1
+
 
 class Checkpoints:
     """The checkpoints of one run. ``save``, ``publish`` and ``finish`` are collective.
 
-    ``saved``: the last step that stands on disk, or is being written.
+    ``saved``: the last step that stands on disk, or is being written; 0 needs none, and
+    ``NOTHING`` is where all steps so far were another run's.
     """
 
     def __init__(self, job: Job, engine: Engine, saved: int, say: Callable[[str], None]):
@@ -25,7 +28,7 @@ class Checkpoints:
         self._draft: Draft | None = None
         self._report: Future[Report] | None = None
         self._copies: dict[str, Tensor] = {}  # of the state, for one that is written beside steps
-        self._deletion: Future[None] | None = None  # of old ones
+        self._deletion: Future[list[str]] | None = None  # of old ones
 
     @property
     def is_writing(self) -> bool:
@@ -48,12 +51,12 @@ class Checkpoints:
         if wait:
             self.finish()
 
-    def publish(self) -> None:
-        """Put the open checkpoint, if any, into its place, and begin to delete old ones."""
+    def publish(self, *, tidy: bool = True) -> None:
+        """Put the open checkpoint, if any, into its place; ``tidy``: begin to delete old ones."""
         if self._draft is None or self._report is None:
             return
         self._draft.publish(self._report.result())
-        if self._engine.grid.rank == 0:
+        if tidy and self._engine.grid.rank == 0:
             self._deletion = self._writer.submit(self.tidy)
         self._draft = self._report = None
 
@@ -61,14 +64,14 @@ class Checkpoints:
         """``publish``, and wait until old ones are gone."""
         self.publish()
         if self._deletion is not None:
-            self._deletion.result()
+            for fault in self._deletion.result():
+                self._say(fault)
             self._deletion = None
 
-    def tidy(self) -> None:
-        """Delete old ones, on one rank."""
+    def tidy(self) -> list[str]:
+        """Delete old ones, on one rank; what cannot be deleted, and why."""
         train = self._job.stage.train
-        for fault in drop_old(self._job.run_folder, train.keep_last, train.keep_every):
-            self._say(fault)
+        return drop_old(self._job.run_folder, train.keep_last, train.keep_every)
 
 
 def full_state(engine: Engine, state: State, job: Job) -> State:

@@ -37,6 +37,10 @@ class Start:
     folder: Path | None
     whole: bool
 
+    def is_of(self, job: Job) -> bool:
+        """Whether what it starts from is the run's own: its checkpoint, or nothing."""
+        return self.folder is None or self.folder.parent == job.run_folder
+
     def __str__(self) -> str:
         if self.folder is None:
             return "starts at step 0"
@@ -100,7 +104,7 @@ def choose_start(job: Job, say: Callable[[str], None]) -> Start:
         for half in job.run_folder.glob(f"{TEMPORARY}*"):
             if half.is_file():
                 half.unlink()
-        for fault in drop_old(job.run_folder, keep=sys.maxsize):
+        for fault in drop_old(job.run_folder, sys.maxsize, train.keep_every):
             say(fault)
     if newest or train.continue_from is None:
         return Start(newest, whole=True)

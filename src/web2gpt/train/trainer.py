@@ -8,6 +8,7 @@ the same weights and losses, bit for bit, as one that was not.
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +18,14 @@ import torch.distributed as dist
 from web2gpt.checkpoint.format import State, step_folder
 from web2gpt.config.derive import BatchPlan, world_equation
 from web2gpt.config.length import Length
+from web2gpt.errors import InputError
 from web2gpt.io.atomic import write_json
 from web2gpt.parallel.engine import Engine, Setup, StepResult
 from web2gpt.parallel.sanity import DriftError, check
 from web2gpt.tokens.samples import Samples
 from web2gpt.train.batches import Batches, Rows
 from web2gpt.train.blame import Blame
-from web2gpt.train.checkpoints import Checkpoints, full_state
+from web2gpt.train.checkpoints import NOTHING, Checkpoints, full_state
 from web2gpt.train.chronicle import Chronicle, Step, diverged, useless
 from web2gpt.train.estimate import Estimate, Situation
 from web2gpt.train.estimate_options import training_tokens
@@ -73,7 +75,10 @@ def train(job: Job, device: torch.device, request: Request, heart: Heart) -> boo
     voice.start_bar(state.step)
     try:
         agreement = Agreement(request, stage.train.exit_after)
-        return Trainer(job, engine, state, voice=voice, agreement=agreement, heart=heart).run()
+        trainer = Trainer(job, engine, state, voice=voice, agreement=agreement, heart=heart)
+        if not start.is_of(job):
+            trainer.checkpoints.saved = NOTHING
+        return trainer.run()
     finally:
         voice.close()
 
@@ -148,7 +153,10 @@ class Trainer:
         try:
             check(self.engine, step, self.state.optimizer_steps)
         except DriftError:  # on all ranks
-            self.checkpoints.finish()
+            with suppress(InputError):
+                self.checkpoints.publish(
+                    tidy=False
+                )  # an older one may be the last that was checked
             raise
 
     def _is_stopped(self) -> bool:
@@ -196,8 +204,12 @@ class Trainer:
 
     def _last_good(self) -> str:
         """Where to go on from. Collective: a checkpoint that is being written is one."""
-        self.checkpoints.finish()
-        return f"The last checkpoint is of step {self.checkpoints.saved:,}. "
+        try:
+            self.checkpoints.finish()
+        except InputError as error:
+            return f"{error} "
+        saved = self.checkpoints.saved
+        return f"The last checkpoint is of step {saved:,}. " if saved > 0 else "None is saved yet. "
 
     def _after(self, number: int, result: StepResult | None) -> State:
         skipped, bad = result is not None and result.skipped, result is not None and result.bad
@@ -288,7 +300,8 @@ class Trainer:
         )
 
     def _finish(self, chronicle: Chronicle) -> None:
-        self.checkpoints.tidy()  # of what was killed before it had
+        for fault in self.checkpoints.tidy():  # what was killed before it had
+            self.voice.say(fault)
         chronicle.metrics.close()
         last = chronicle.metrics.last_values()
         done = {

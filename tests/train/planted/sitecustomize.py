@@ -3,8 +3,7 @@
 One or several of, joined by commas: ``nan:STEP`` (a gradient becomes NaN where it is held),
 ``hang:STEP`` (the last rank never comes to the step), ``raise:STEP`` (it fails there),
 ``spike:STEP`` (the loss is told ten too high), ``slow:STEP`` (its checkpoint takes a second to
-write). Python loads this file by itself; it waits for the
-trainer to be imported.
+write). Python loads this file by itself; it waits for the trainer to be imported.
 """
 
 import os
