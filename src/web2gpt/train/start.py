@@ -38,8 +38,8 @@ class Start:
     whole: bool
 
     def is_of(self, job: Job) -> bool:
-        """Whether what it starts from is the run's own: its checkpoint, or nothing."""
-        return self.folder is None or self.folder.parent == job.run_folder
+        """Whether all steps so far are the run's own; weights alone bring none."""
+        return not self.folder or not self.whole or self.folder.parent == job.run_folder
 
     def __str__(self) -> str:
         if self.folder is None:

@@ -153,10 +153,8 @@ class Trainer:
         try:
             check(self.engine, step, self.state.optimizer_steps)
         except DriftError:  # on all ranks
-            with suppress(InputError):
-                self.checkpoints.publish(
-                    tidy=False
-                )  # an older one may be the last that was checked
+            with suppress(InputError):  # old ones stay: one may be the last that was checked
+                self.checkpoints.publish(tidy=False)
             raise
 
     def _is_stopped(self) -> bool:
