@@ -147,6 +147,23 @@ def find_drift(cell: Cell, kind: str, name: str) -> str:
     return ""
 
 
+def weights_not_as_given(cell: Cell) -> list[str]:
+    """The parameters whose float32 weights are not those given, to the bit, before any step; and
+    what the trainer's check says, of their low-precision copies too."""
+    engine = build(cell)
+    state = EngineState(engine)
+    found = [
+        name
+        for name, local in engine.tensors.items()
+        if not torch.equal(
+            state.read("weight", name).cpu(), cut(cell.initial(name, local.shape), local.slice)
+        )
+    ]
+    found += faults(engine, 0)
+    engine.close()
+    return found
+
+
 def lose_gradient(cell: Cell, name: str) -> list[str]:
     """What the trainer's check says when a parameter never had a gradient."""
     engine = build(cell)

@@ -1,5 +1,7 @@
-"""What a rank does not do when it starts, and what a layout leaves behind: nothing."""
+"""Where training starts: at the very weights given. What a rank does not do meanwhile, and what a
+layout leaves behind: nothing."""
 
+import pytest
 import rank_tasks
 from cells import Cell
 from pool import Worlds
@@ -15,3 +17,21 @@ def test_zero_3_leaves_nothing_behind_for_the_layout_after_it(worlds: Worlds) ->
     before = worlds[1].run(rank_tasks.train, cell, "", 3)
     worlds[1].run(rank_tasks.train, Cell(zero=3), "", 1)
     assert worlds[1].run(rank_tasks.train, cell, "", 3) == before
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(),
+        Cell(zero=0),
+        *(Cell(precision="bf16", zero=zero, data=2) for zero in (1, 2, 3)),
+        *(Cell(precision="fp16", zero=zero) for zero in (1, 3)),
+        Cell(precision="bf16", zero=2, offload=True),
+        Cell(precision="bf16", tensor=2, sequence=True),
+        Cell(precision="bf16", pipeline=2),
+        Cell(precision="fp16", pipeline=2, tensor=2),
+    ],
+    ids=str,
+)
+def test_the_optimizer_starts_from_unrounded_weights(worlds: Worlds, cell: Cell) -> None:
+    assert worlds[cell.size].run(rank_tasks.weights_not_as_given, cell) == [[]] * cell.size

@@ -86,7 +86,6 @@ def test_flat_partitions_have_the_names_we_know(optimizer: type, flat: str) -> N
 @pytest.mark.parametrize("optimizer", [DeepSpeedZeroOptimizer, BF16_Optimizer])
 def test_optimizer_state_is_linked_once_and_for_all_unless_told(optimizer: Any) -> None:
     assert "_hp_optimizer_states_linked" in source(optimizer._lazy_init_hp_params_optimizer_state)
-    assert callable(optimizer.update_lp_params)
 
 
 def test_the_loss_scaler_keeps_its_numbers_in_plain_attributes() -> None:

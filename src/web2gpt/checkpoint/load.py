@@ -1,7 +1,7 @@
 """Carry on from a checkpoint, under whatever layout.
 
-Weights are given to the engine as it is built, so that ZeRO starts from them; optimizer moments,
-counters and loss scale follow. Every value is read back the same to the bit.
+Weights are given to the engine as it is built; optimizer moments, counters and loss scale follow.
+Every value is read back the same to the bit.
 """
 
 from pathlib import Path
@@ -9,9 +9,10 @@ from pathlib import Path
 import torch.distributed as dist
 from torch import Tensor
 
-from web2gpt.checkpoint.format import KINDS, Index, State, step_of
+from web2gpt.checkpoint.format import Index, State, step_of
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.errors import InputError
+from web2gpt.parallel.deepspeed_internals import MOMENTS
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.split import cut
 from web2gpt.parallel.state import WEIGHT, EngineState
@@ -35,12 +36,10 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 def load_state(engine: Engine, checkpoint: JoinedCheckpoint) -> State:
     """Give ``engine``, built from the checkpoint's weights, all other state. Collective."""
     inner = EngineState(engine)
-    exact = engine.setup.train.precision == "fp32"  # else weights were rounded on the way in
     for name, local in engine.tensors.items():
-        for kind in KINDS:
-            if kind != WEIGHT or not exact:
-                inner.write(kind, name, cut(checkpoint.whole(kind, name), local.slice))
-    inner.finish()
+        for kind in MOMENTS:
+            inner.write(kind, name, cut(checkpoint.whole(kind, name), local.slice))
+    engine.settle()
     state = State.read(checkpoint.folder)
     inner.optimizer_steps = state.optimizer_steps
     inner.loss_scaler = state.loss_scaler

@@ -15,7 +15,7 @@ VERSIONS = {
     "tokenizer": 1,
     "tokenize": 2,
     "index": 2,
-    "train": 6,
+    "train": 7,
     "merge_checkpoint": 1,
     "sample": 3,
     "evaluate": 2,

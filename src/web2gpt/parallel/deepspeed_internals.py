@@ -32,7 +32,7 @@ from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 from deepspeed.runtime.pipe.engine import PipelineEngine
 from deepspeed.runtime.zero.stage3 import DeepSpeedZeroOptimizer_Stage3
 from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
-from deepspeed.utils import groups
+from deepspeed.utils import groups, safe_set_full_fp32_param, safe_set_local_fp32_param
 from torch import Tensor
 
 TORCH_LINEAR = torch.nn.functional.linear  # taken before any engine is built
@@ -199,15 +199,17 @@ def link_optimizer_state(optimizer: Any) -> None:
         optimizer._lazy_init_hp_params_optimizer_state()
 
 
-def refresh_low_precision(optimizer: Any) -> None:
-    """Copy the float32 weights to those that the forward pass reads."""
-    if isinstance(optimizer, DeepSpeedZeroOptimizer | BF16_Optimizer):
-        optimizer.update_lp_params()
-
-
 def is_partitioned(parameter: Tensor) -> bool:
     """Whether ZeRO 3 holds only a part of this parameter on each data rank."""
     return hasattr(parameter, "ds_id")
+
+
+def put_float32(parameter: Any, value: Tensor, data_rank: int, data: int) -> None:
+    """Set a parameter's float32 weight, and not its low-precision copy."""
+    if is_partitioned(parameter):
+        safe_set_local_fp32_param(parameter, partition_of(parameter, value, data_rank, data))
+    else:
+        safe_set_full_fp32_param(parameter, value)
 
 
 def partition_of(parameter: Any, whole: Tensor, data_rank: int, data: int) -> Tensor:

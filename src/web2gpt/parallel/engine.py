@@ -76,7 +76,8 @@ class Setup:
 class Engine:
     """DeepSpeed's engine for one layout. Building, stepping and evaluating are collective.
 
-    ``whole`` gives the weights to start from; see ``parallel.parameters``.
+    ``whole`` gives the weights to start from; see ``parallel.parameters``. The optimizer's float32
+    weights are these to the bit, whatever the forward pass reads.
     """
 
     def __init__(self, setup: Setup, whole: WholeTensor):
@@ -102,6 +103,8 @@ class Engine:
             mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
+        if setup.train.precision != "fp32":
+            fill(self.tensors, whole, self._put_float32)
         if self.compilation.on:
             internals.restore_linear()
         internals.stay_at_smallest_scale(self.optimizer)
@@ -236,6 +239,12 @@ class Engine:
             rank=tensor.rank,
             padded_vocab=setup.padded_vocab,
         )
+
+    def _put_float32(self, parameter: torch.nn.Parameter, value: Tensor) -> None:
+        """Undo a rounding: DeepSpeed makes its float32 weights from the forward pass's own. All of
+        them would lie in the middle of what rounds alike, and the first steps would be lost."""
+        value = value.to(self.setup.device)
+        internals.put_float32(parameter, value, self.grid.data_rank, self.setup.layout.data)
 
     def _prepare(self, block: Block, number: int) -> Block:
         setup = self.setup

@@ -50,10 +50,14 @@ def local_tensors(
 
 
 @torch.no_grad()
-def fill(tensors: Mapping[str, LocalTensor], whole: WholeTensor) -> None:
-    """Give each parameter its slice of the whole tensor, one at a time."""
+def fill(
+    tensors: Mapping[str, LocalTensor],
+    whole: WholeTensor,
+    put: Callable[[nn.Parameter, Tensor], object] = nn.Parameter.copy_,
+) -> None:
+    """Give each parameter its slice of the whole tensor, one at a time, by ``put``."""
     for name, local in tensors.items():
-        local.parameter.copy_(cut(whole(name, local.shape), local.slice))
+        put(local.parameter, cut(whole(name, local.shape), local.slice))
 
 
 def decay_groups(

@@ -11,12 +11,10 @@ import torch
 from deepspeed.utils import (
     safe_get_full_fp32_param,
     safe_get_full_optimizer_state,
-    safe_set_full_fp32_param,
     safe_set_full_optimizer_state,
-    safe_set_local_fp32_param,
     safe_set_local_optimizer_state,
 )
-from torch import Tensor, nn
+from torch import Tensor
 
 from web2gpt.parallel import deepspeed_internals as internals
 from web2gpt.parallel.engine import Engine
@@ -46,24 +44,21 @@ class EngineState:
         return value.detach().float()
 
     def write(self, kind: str, name: str, value: Tensor) -> None:
-        """Put back what ``read`` gave; ``finish`` makes the weights known to the forward pass."""
+        """Put back what ``read`` gave. The forward pass's own copy of a weight stays."""
         parameter = self.engine.tensors[name].parameter
         value = value.to(self.engine.setup.device)
+        grid = self.engine.grid
         if self._is_bare:
             target = parameter if kind == WEIGHT else self._client.state[parameter][kind]
             with torch.no_grad():
                 target.copy_(value)
-        elif internals.is_partitioned(parameter):
-            self._write_partition(kind, parameter, value)
         elif kind == WEIGHT:
-            safe_set_full_fp32_param(parameter, value)
+            internals.put_float32(parameter, value, grid.data_rank, grid.layout.data)
+        elif internals.is_partitioned(parameter):
+            part = internals.partition_of(parameter, value, grid.data_rank, grid.layout.data)
+            safe_set_local_optimizer_state(parameter, part, kind)
         else:
             safe_set_full_optimizer_state(parameter, value, kind)
-
-    def finish(self) -> None:
-        """After the last ``write``: low-precision copies follow the float32 weights."""
-        internals.refresh_low_precision(self.engine.optimizer)
-        self.engine.settle()
 
     @property
     def optimizer_steps(self) -> int:
@@ -115,11 +110,3 @@ class EngineState:
                     "step": torch.zeros((), dtype=torch.float32, device=device),
                     **{name: torch.zeros_like(flat) for name in internals.MOMENTS},
                 }
-
-    def _write_partition(self, kind: str, parameter: nn.Parameter, value: Tensor) -> None:
-        grid = self.engine.grid
-        part = internals.partition_of(parameter, value, grid.data_rank, grid.layout.data)
-        if kind == WEIGHT:
-            safe_set_local_fp32_param(parameter, part)
-        else:
-            safe_set_local_optimizer_state(parameter, part, kind)
