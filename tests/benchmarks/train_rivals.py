@@ -2,7 +2,7 @@
 
 The loop is that of nanoGPT's train.py (commit 3adf61e): autocast, accumulation, the next
 micro-batch fetched while the present one goes forward, clipping, torch's fused AdamW, the loss
-read each step.
+read each step. The initial weights are ours, so that losses can be compared step by step.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from train_case import BETAS, CLIP, SEED, WEIGHT_DECAY, Case, Windows, learning_rate
+from train_case import BETAS, CLIP, SEED, WEIGHT_DECAY, Case, Windows, learning_rate, stage_of
 
 MULTIPLE = 128  # the vocabulary is padded to, as ours
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -38,6 +38,7 @@ def nanogpt(case: Case, windows: Windows) -> Callable[[int], float]:
         bias=True,
     )
     model = module.GPT(config).to(case.device)
+    start_as_ours(model, case)
     optimizer = model.configure_optimizers(WEIGHT_DECAY, 1e-4, BETAS, case.device)
 
     def loss_of(called: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -62,6 +63,7 @@ def huggingface(case: Case, windows: Windows) -> Callable[[int], float]:
         **dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), case.dropout),
     )
     model = GPT2LMHeadModel(config).to(case.device)
+    start_as_ours(model, case, transposed=True)
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
@@ -78,6 +80,21 @@ def huggingface(case: Case, windows: Windows) -> Callable[[int], float]:
         return F.cross_entropy(logits.view(-1, logits.size(-1)), y.view(-1))
 
     return loop(case, windows, model, optimizer, loss_of)
+
+
+@torch.no_grad()
+def start_as_ours(model: nn.Module, case: Case, transposed: bool = False) -> None:
+    """Give the rival's parameters our initial values. ``transposed``: it keeps projections' weights
+    as (in, out), as OpenAI's code does."""
+    from web2gpt.model.initialization import initial_tensor
+
+    settings = stage_of(case).model
+    for name, parameter in model.named_parameters():
+        ours = name.removeprefix("transformer.")
+        turned = transposed and ".c_" in ours and parameter.dim() == 2
+        shape = tuple(reversed(parameter.shape)) if turned else tuple(parameter.shape)
+        values = initial_tensor(ours, shape, settings, SEED)
+        parameter.copy_(values.t() if turned else values)
 
 
 class WithLoss(nn.Module):
