@@ -17,6 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from train_case import BETAS, CLIP, SEED, WEIGHT_DECAY, Case, Windows, learning_rate, stage_of
 
+from web2gpt.checkpoint.huggingface import PREFIX, turned
+from web2gpt.model.initialization import initial_tensor
+
 MULTIPLE = 128  # the vocabulary is padded to, as ours
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
@@ -63,7 +66,7 @@ def huggingface(case: Case, windows: Windows) -> Callable[[int], float]:
         **dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), case.dropout),
     )
     model = GPT2LMHeadModel(config).to(case.device)
-    start_as_ours(model, case, transposed=True)
+    start_as_ours(model, case, turned)
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
@@ -83,18 +86,18 @@ def huggingface(case: Case, windows: Windows) -> Callable[[int], float]:
 
 
 @torch.no_grad()
-def start_as_ours(model: nn.Module, case: Case, transposed: bool = False) -> None:
-    """Give the rival's parameters our initial values. ``transposed``: it keeps projections' weights
-    as (in, out), as OpenAI's code does."""
-    from web2gpt.model.initialization import initial_tensor
-
+def start_as_ours(
+    model: nn.Module,
+    case: Case,
+    turn: Callable[[str, Tensor], Tensor] = lambda name, tensor: tensor,
+) -> None:
+    """Give the rival's parameters our initial values. ``turn``: between its orientation and ours,
+    by our name."""
     settings = stage_of(case).model
     for name, parameter in model.named_parameters():
-        ours = name.removeprefix("transformer.")
-        turned = transposed and ".c_" in ours and parameter.dim() == 2
-        shape = tuple(reversed(parameter.shape)) if turned else tuple(parameter.shape)
-        values = initial_tensor(ours, shape, settings, SEED)
-        parameter.copy_(values.t() if turned else values)
+        ours = name.removeprefix(PREFIX)
+        shape = tuple(turn(ours, parameter).shape)
+        parameter.copy_(turn(ours, initial_tensor(ours, shape, settings, SEED)))
 
 
 class WithLoss(nn.Module):

@@ -17,6 +17,7 @@ from web2gpt.parallel import engine as engine_module
 from web2gpt.parallel import tensor as tensor_layers
 from web2gpt.parallel.communication import TensorGroup, leave_split
 from web2gpt.parallel.cross_entropy import vocabulary_cross_entropy
+from web2gpt.parallel.deepspeed_internals import put_weight
 from web2gpt.parallel.dropout import Key, Streams
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.state import EngineState
@@ -89,7 +90,11 @@ def drift(engine: Engine, kind: str, name: str) -> None:
     value = local.parameter.detach() if kind == "copy" else state.read(kind, name).clone()
     if dist.get_rank() == dist.get_world_size() - 1:
         value.view(torch.int32).view(-1)[0] ^= 1
-    if kind != "copy":
+    if kind == "weight" and engine.setup.layout.zero == 0:
+        local.parameter.data.copy_(value)
+    elif kind == "weight":
+        put_weight(local.parameter, value, engine.grid.data_rank, engine.setup.layout.data)
+    elif kind != "copy":
         state.write(kind, name, value)
 
 

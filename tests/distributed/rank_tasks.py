@@ -23,7 +23,11 @@ from web2gpt.checkpoint import save as saving
 from web2gpt.checkpoint.format import KINDS, State
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.checkpoint.load import WholeWeights, load_state, newest_checkpoint
-from web2gpt.parallel.deepspeed_internals import before_optimizer_step
+from web2gpt.parallel.deepspeed_internals import (
+    before_optimizer_step,
+    is_partitioned,
+    partition_of,
+)
 from web2gpt.parallel.engine import Engine, MicroBatch
 from web2gpt.parallel.sanity import DriftError, check, faults
 from web2gpt.parallel.split import cut
@@ -148,18 +152,19 @@ def find_drift(cell: Cell, kind: str, name: str) -> str:
 
 
 def weights_not_as_given(cell: Cell) -> list[str]:
-    """The parameters whose float32 weights are not those given, to the bit, before any step; and
-    what the trainer's check says, of their low-precision copies too."""
+    """What is not as given before any step: the parameters whose float32 weights are not equal to
+    the bit, and those whose low-precision copies are not these, rounded."""
     engine = build(cell)
     state = EngineState(engine)
-    found = [
-        name
-        for name, local in engine.tensors.items()
-        if not torch.equal(
-            state.read("weight", name).cpu(), cut(cell.initial(name, local.shape), local.slice)
-        )
-    ]
-    found += faults(engine, 0)
+    found = faults(engine, 0)  # looks at copies too, but not at ZeRO 3's
+    for name, local in engine.tensors.items():
+        given = cut(cell.initial(name, local.shape), local.slice)
+        if not torch.equal(state.read("weight", name).cpu(), given):
+            found.append(name)
+        if is_partitioned(local.parameter):
+            held = local.parameter.ds_tensor.detach().cpu()
+            part = partition_of(local.parameter, given, engine.grid.data_rank, cell.data)
+            found += [] if torch.equal(held, part.to(held.dtype)) else [f"copy of {name}"]
     engine.close()
     return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
@@ -26,7 +27,12 @@ from deepspeed.runtime.zero.stage_1_and_2 import DeepSpeedZeroOptimizer
 from deepspeed.runtime.zero.utils import is_zero_supported_optimizer
 from deepspeed.utils import groups
 
-from web2gpt.parallel.deepspeed_internals import PARTS, PIPELINE_PARTS, SCALER_FIELDS
+from web2gpt.parallel.deepspeed_internals import (
+    PARTS,
+    PIPELINE_PARTS,
+    SCALER_FIELDS,
+    put_weight,
+)
 
 PACKAGE = Path(__file__).parents[2] / "src" / "web2gpt"
 OWNER = "deepspeed_internals.py"
@@ -81,6 +87,11 @@ def test_stage_bounds_are_set_in_one_method() -> None:
 )
 def test_flat_partitions_have_the_names_we_know(optimizer: type, flat: str) -> None:
     assert f"self.{flat}" in source(optimizer)
+
+
+def test_a_parameter_without_a_float32_weight_beside_it_is_refused() -> None:
+    with pytest.raises(TypeError, match="no float32 weight"):
+        put_weight(torch.nn.Parameter(torch.zeros(2)), torch.ones(2), 0, 1)
 
 
 @pytest.mark.parametrize("optimizer", [DeepSpeedZeroOptimizer, BF16_Optimizer])

@@ -9,10 +9,9 @@ from pathlib import Path
 import torch.distributed as dist
 from torch import Tensor
 
-from web2gpt.checkpoint.format import Index, State, step_of
+from web2gpt.checkpoint.format import KINDS, Index, State, step_of
 from web2gpt.checkpoint.joined import JoinedCheckpoint
 from web2gpt.errors import InputError
-from web2gpt.parallel.deepspeed_internals import MOMENTS
 from web2gpt.parallel.engine import Engine
 from web2gpt.parallel.split import cut
 from web2gpt.parallel.state import WEIGHT, EngineState
@@ -37,9 +36,9 @@ def load_state(engine: Engine, checkpoint: JoinedCheckpoint) -> State:
     """Give ``engine``, built from the checkpoint's weights, all other state. Collective."""
     inner = EngineState(engine)
     for name, local in engine.tensors.items():
-        for kind in MOMENTS:
-            inner.write(kind, name, cut(checkpoint.whole(kind, name), local.slice))
-    engine.settle()
+        for kind in KINDS:
+            if kind != WEIGHT:
+                inner.write(kind, name, cut(checkpoint.whole(kind, name), local.slice))
     state = State.read(checkpoint.folder)
     inner.optimizer_steps = state.optimizer_steps
     inner.loss_scaler = state.loss_scaler

@@ -13,6 +13,8 @@ for:
 - a hook between the reduction of gradients and the optimizer's step, to find the norm and clip
   where DeepSpeed does it wrongly (fp32 without ZeRO counts tied and replicated tensors twice);
 - bf16 gradients added to their float32 sums without a float32 copy of each;
+- weights put in once the engine is built, float32 and low-precision copy, as the former would else
+  be made of the latter;
 - the count of micro-batches, which decides where a step ends;
 - the methods that make up a step, to time them;
 - optimizer state, which its public functions reach only once it is linked, and only for the first
@@ -204,12 +206,17 @@ def is_partitioned(parameter: Tensor) -> bool:
     return hasattr(parameter, "ds_id")
 
 
-def put_float32(parameter: Any, value: Tensor, data_rank: int, data: int) -> None:
-    """Set a parameter's float32 weight, and not its low-precision copy."""
+def put_weight(parameter: Any, value: Tensor, data_rank: int, data: int) -> None:
+    """Set a parameter's float32 weight and its low-precision copy, from the float32 ``value``."""
     if is_partitioned(parameter):
-        safe_set_local_fp32_param(parameter, partition_of(parameter, value, data_rank, data))
-    else:
+        part = partition_of(parameter, value, data_rank, data)
+        parameter.ds_tensor.data.copy_(part)
+        safe_set_local_fp32_param(parameter, part)
+    elif hasattr(parameter, "_hp_mapping"):
+        parameter.data.copy_(value)
         safe_set_full_fp32_param(parameter, value)
+    else:
+        raise TypeError("DeepSpeed holds no float32 weight beside this parameter")
 
 
 def partition_of(parameter: Any, whole: Tensor, data_rank: int, data: int) -> Tensor:

@@ -94,7 +94,9 @@ class Engine:
             setup.layout.pipeline, setup.layout.tensor, setup.layout.data
         )
         module = self._pipeline(topology) if self.is_pipeline else self._plain()
-        fill(self.tensors, whole)
+        in_low_precision = setup.train.precision != "fp32"
+        if not in_low_precision:
+            fill(self.tensors, whole)
         optimizer = adamw(module, setup.optimizer, setup.device)
         self.deepspeed: Any
         self.deepspeed, self.optimizer, _, _ = deepspeed.initialize(
@@ -103,8 +105,10 @@ class Engine:
             mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
-        if setup.train.precision != "fp32":
-            fill(self.tensors, whole, self._put_float32)
+        if in_low_precision:
+            # DeepSpeed makes float32 weights of the rounded ones, and rounded they lie where small
+            # steps do not show: the forward pass would see most of the first steps late.
+            fill(self.tensors, whole, self._put)
         if self.compilation.on:
             internals.restore_linear()
         internals.stay_at_smallest_scale(self.optimizer)
@@ -112,7 +116,7 @@ class Engine:
         self._norm = 0.0
         if setup.layout.zero == 0:
             internals.before_optimizer_step(self.deepspeed, self._clip)
-        self.settle()
+        self._settle()
 
     @property
     def is_pipeline(self) -> bool:
@@ -182,14 +186,14 @@ class Engine:
         wanted = gather_last(local[:1, :count], self.grid.tensor)
         return wanted[..., : self.setup.vocab_size].float()
 
-    def settle(self) -> None:
-        """Wait until weights stand as they were written: ZeRO 3 gathers them on a stream of its
-        own, which does not wait for that of the writer. A step ends with reading the loss."""
-        get_accelerator().synchronize()
-
     def close(self) -> None:
         """Let go of DeepSpeed's hooks and buffers, so that another engine can be built."""
         self.deepspeed.destroy()
+
+    def _settle(self) -> None:
+        """Wait until weights stand as they were written: ZeRO 3 gathers them on a stream of its
+        own, which does not wait for that of the writer. A step ends with reading the loss."""
+        get_accelerator().synchronize()
 
     @property
     def _needs_mpu(self) -> bool:
@@ -240,11 +244,8 @@ class Engine:
             padded_vocab=setup.padded_vocab,
         )
 
-    def _put_float32(self, parameter: torch.nn.Parameter, value: Tensor) -> None:
-        """Undo a rounding: DeepSpeed makes its float32 weights from the forward pass's own. All of
-        them would lie in the middle of what rounds alike, and the first steps would be lost."""
-        value = value.to(self.setup.device)
-        internals.put_float32(parameter, value, self.grid.data_rank, self.setup.layout.data)
+    def _put(self, parameter: torch.nn.Parameter, value: Tensor) -> None:
+        internals.put_weight(parameter, value, self.grid.data_rank, self.setup.layout.data)
 
     def _prepare(self, block: Block, number: int) -> Block:
         setup = self.setup

@@ -44,16 +44,11 @@ class EngineState:
         return value.detach().float()
 
     def write(self, kind: str, name: str, value: Tensor) -> None:
-        """Put back what ``read`` gave. The forward pass's own copy of a weight stays."""
+        """Put back a moment that ``read`` gave. (Weights are given when the engine is built.)"""
         parameter = self.engine.tensors[name].parameter
-        value = value.to(self.engine.setup.device)
         grid = self.engine.grid
         if self._is_bare:
-            target = parameter if kind == WEIGHT else self._client.state[parameter][kind]
-            with torch.no_grad():
-                target.copy_(value)
-        elif kind == WEIGHT:
-            internals.put_float32(parameter, value, grid.data_rank, grid.layout.data)
+            self._client.state[parameter][kind].copy_(value)
         elif internals.is_partitioned(parameter):
             part = internals.partition_of(parameter, value, grid.data_rank, grid.layout.data)
             safe_set_local_optimizer_state(parameter, part, kind)
