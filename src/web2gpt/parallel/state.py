@@ -1,8 +1,8 @@
 """Weights and optimizer state, read and written by parameter, whatever ZeRO made of them.
 
 Invariant: what is read is this tensor rank's slice, whole over data ranks, in float32; written
-back under any layout, it reads the same to the bit. Reading is collective over data ranks, in the
-order of the calls.
+back under any layout, it reads the same to the bit, but that zeros lose their sign where DeepSpeed
+sums up what ranks hold. Reading is collective over data ranks, in the order of the calls.
 """
 
 from collections.abc import Mapping
