@@ -94,9 +94,6 @@ class Engine:
             setup.layout.pipeline, setup.layout.tensor, setup.layout.data
         )
         module = self._pipeline(topology) if self.is_pipeline else self._plain()
-        in_low_precision = setup.train.precision != "fp32"
-        if not in_low_precision:
-            fill(self.tensors, whole)
         optimizer = adamw(module, setup.optimizer, setup.device)
         self.deepspeed: Any
         self.deepspeed, self.optimizer, _, _ = deepspeed.initialize(
@@ -105,10 +102,9 @@ class Engine:
             mpu=PipelineParallelGrid(topology=topology) if self._needs_mpu else None,
             config=deepspeed_config(setup.train, setup.layout, setup.optimizer),
         )
-        if in_low_precision:
-            # DeepSpeed makes float32 weights of the rounded ones, and rounded they lie where small
-            # steps do not show: the forward pass would see most of the first steps late.
-            fill(self.tensors, whole, self._put)
+        # Not before: DeepSpeed makes float32 weights of the rounded ones, and rounded they lie
+        # where small steps do not show: the forward pass would see most of the first ones late.
+        fill(self.tensors, whole, self._put)
         if self.compilation.on:
             internals.restore_linear()
         internals.stay_at_smallest_scale(self.optimizer)
@@ -245,7 +241,10 @@ class Engine:
         )
 
     def _put(self, parameter: torch.nn.Parameter, value: Tensor) -> None:
-        internals.put_weight(parameter, value, self.grid.data_rank, self.setup.layout.data)
+        if self.setup.layout.zero == 0:
+            parameter.copy_(value)
+        else:
+            internals.put_weight(parameter, value, self.grid.data_rank, self.setup.layout.data)
 
     def _prepare(self, block: Block, number: int) -> Block:
         setup = self.setup

@@ -53,7 +53,7 @@ def local_tensors(
 def fill(
     tensors: Mapping[str, LocalTensor],
     whole: WholeTensor,
-    put: Callable[[nn.Parameter, Tensor], object] = nn.Parameter.copy_,
+    put: Callable[[nn.Parameter, Tensor], None],
 ) -> None:
     """Give each parameter its slice of the whole tensor, one at a time, by ``put``."""
     for name, local in tensors.items():
